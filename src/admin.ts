@@ -1,0 +1,56 @@
+// What an operator does on the machine itself: the way in without the demo.
+import { z } from 'zod';
+import type { Config } from './config.ts';
+import { AppError } from './core/errors.ts';
+import { newId } from './core/id.ts';
+import { openLog } from './core/log.ts';
+import { inTransaction } from './db/transaction.ts';
+import { Email, shortText } from './http/fields.ts';
+import { makeApiKey } from './identity/api-key.ts';
+import { insertApiKey } from './platform/api-keys/api-keys.store.ts';
+import { createOrganization } from './platform/organizations/organizations.service.ts';
+import { openCtx, openDatabase } from './service.ts';
+
+const Given = z.object({
+  name: shortText(120),
+  ownerEmail: Email,
+  slug: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'must be lower-case letters, digits and hyphens')
+    .optional(),
+});
+
+/** Makes an organization with its owner and prints its id and a management key with full access, this once. */
+export async function issueOrganization(config: Config, given: { name: string; ownerEmail: string; slug?: string }): Promise<void> {
+  const parsed = Given.safeParse(given);
+  if (!parsed.success) throw new Error(parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '));
+  const opened = await openDatabase(config);
+  const { ctx, close } = await openCtx(config, opened, openLog('warn'));
+  try {
+    const { slug, ...rest } = parsed.data;
+    const organization = await createOrganization(ctx, { ...rest, ...(slug !== undefined && { slug }) });
+    const key = makeApiKey();
+    await inTransaction({ db: ctx.db, organizationId: organization.id }, (tx) =>
+      insertApiKey(tx, organization.id, {
+        id: newId(),
+        name: 'First management key',
+        prefix: key.prefix,
+        secret_hash: key.hash,
+        scope_versions: [],
+        scope_resources: [],
+        scope_permissions: ['write'],
+        expires_at: null,
+        created_by: organization.ownerId,
+      }),
+    );
+    console.log(
+      `organization   ${organization.name}\nid             ${organization.id}\nslug           ${organization.slug}\nmanagement key ${key.secret}\n\nThe key is shown this once: keep it safe.`,
+    );
+  } catch (error) {
+    if (error instanceof AppError) throw new Error(error.details[0]?.message ?? error.message, { cause: error });
+    throw error;
+  } finally {
+    await close();
+    await opened.embedded?.stop();
+  }
+}

@@ -1,0 +1,49 @@
+// The composition root: from opened resources to an Express application and a scheduler. It decides what is mounted where.
+import express, { type Express } from 'express';
+import helmet from 'helmet';
+import type { Ctx } from './core/ctx.ts';
+import { errorHandler, unknownAddress } from './http/errors.ts';
+import { referencePages } from './http/reference-page.ts';
+import { requestLog } from './http/request-log.ts';
+import { openTokenVerifier } from './identity/access-token.ts';
+import { publicationsSettled, resumePublications } from './platform/api-schemas/publication.ts';
+import { platformBase, platformRouter } from './platform/index.ts';
+import { publicRouter } from './public/index.ts';
+import { type Scheduler, startScheduler } from './sync/index.ts';
+
+export type AppOptions = { readonly trustProxy?: boolean | number | string };
+
+export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
+  const app = express();
+  app.disable('x-powered-by');
+  app.set('etag', false);
+  app.set('case sensitive routing', true);
+  app.set('trust proxy', options.trustProxy ?? false);
+  app.use(requestLog(ctx.log, ctx.clock));
+  app.use(
+    helmet({ contentSecurityPolicy: { useDefaults: false, directives: { 'default-src': ["'none'"], 'frame-ancestors': ["'none'"] } } }),
+  );
+  const pages = referencePages();
+  app.use('/reference-assets', pages.assets);
+  app.get(`${platformBase}/openapi/preview`, pages.platform);
+  app.use(platformBase, platformRouter(ctx, openTokenVerifier(ctx.settings.oidc, ctx.log)));
+  app.use('/api/public', publicRouter(ctx, { referencePage: pages.public }));
+  app.use(unknownAddress);
+  app.use(errorHandler(ctx.log));
+  return app;
+}
+
+export type Background = { readonly scheduler: Scheduler; stop(): Promise<void> };
+
+/** What works without being asked: due syncs, and publications that a stopped process left unfinished. */
+export async function startBackground(ctx: Ctx): Promise<Background> {
+  const scheduler = startScheduler(ctx);
+  await resumePublications(ctx);
+  return {
+    scheduler,
+    stop: async () => {
+      await scheduler.stop();
+      await publicationsSettled(ctx);
+    },
+  };
+}

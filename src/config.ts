@@ -1,0 +1,140 @@
+// The environment, read through one schema that reports every problem at once. Only main.ts hands it process.env.
+import { z } from 'zod';
+import type { EncryptionKey } from './core/keyring.ts';
+import type { Settings } from './core/settings.ts';
+
+const flag = (fallback: boolean) => z.stringbool().default(fallback);
+const list = z
+  .string()
+  .default('')
+  .transform((text) =>
+    text
+      .split(',')
+      .map((item) => item.trim())
+      .filter((item) => item !== ''),
+  );
+const whole = (min: number, max: number, fallback: number) => z.coerce.number().int().min(min).max(max).default(fallback);
+const postgresUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must be a postgres:// address');
+const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https address' });
+const encryptionKeys = z.string().transform((text, problem): EncryptionKey[] => {
+  const keys = text.split(',').map((part) => {
+    const [id = '', secret = ''] = part.trim().split(':');
+    return { id, bytes: Buffer.from(secret, 'base64') };
+  });
+  const legal = keys.every(({ id, bytes }) => /^[A-Za-z0-9_-]{1,32}$/.test(id) && bytes.length === 32);
+  if (!legal || new Set(keys.map(({ id }) => id)).size !== keys.length) {
+    problem.addIssue({
+      code: 'custom',
+      message: 'must be <id>:<32 bytes in base64>, several separated by commas with the current one first',
+    });
+    return z.NEVER;
+  }
+  return keys;
+});
+
+/** Every variable the service knows; a test compares this list with .env.example. */
+export const Environment = z.object({
+  NODE_ENV: z.enum(['development', 'test', 'production']).default('development'),
+  HOST: z.string().min(1).default('127.0.0.1'),
+  PORT: whole(0, 65_535, 8080),
+  PUBLIC_URL: httpUrl.optional(),
+  DATA_DIR: z.string().min(1).default('.data'),
+  DATABASE_URL: postgresUrl.optional(),
+  WAREHOUSE_URL: postgresUrl.optional(),
+  ENCRYPTION_KEY: encryptionKeys.optional(),
+  CONTROL_POOL_SIZE: whole(2, 100, 8),
+  DATA_POOL_SIZE: whole(2, 100, 8),
+  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+  TRUST_PROXY: z
+    .string()
+    .default('')
+    .transform((text) => (text === '' ? false : /^\d+$/.test(text) ? Number(text) : text)),
+  CORS_ORIGINS: list,
+  RATE_LIMIT_PER_MINUTE: whole(1, 1_000_000, 60),
+  READ_TIMEOUT_MS: whole(100, 600_000, 10_000),
+  BODY_CACHE_MB: whole(0, 65_536, 64),
+  ALLOWED_ERP_HOSTS: list,
+  ALLOW_PRIVATE_ERP_HOSTS: flag(false),
+  ERP_CONCURRENCY: whole(1, 20, 2),
+  SYNC_WORKERS: whole(0, 32, 2),
+  SYNC_LEASE_SECONDS: whole(1, 3_600, 60),
+  OIDC_ISSUER: httpUrl.optional(),
+  OIDC_AUDIENCE: z.string().min(1).optional(),
+  OIDC_JWKS_URI: httpUrl.optional(),
+  DEMO_DATA: z.string().min(1).optional(),
+});
+type Environment = z.output<typeof Environment>;
+
+export type Config = Environment & { readonly settings: Settings };
+
+export class BadEnvironment extends Error {
+  override readonly name = 'BadEnvironment';
+  constructor(problems: readonly string[]) {
+    super(`The environment is not usable:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+  }
+}
+
+function crossChecks(env: Environment): string[] {
+  const problems: string[] = [];
+  const need = (name: 'DATABASE_URL' | 'ENCRYPTION_KEY' | 'PUBLIC_URL') => {
+    if (env[name] === undefined) problems.push(`${name}: is required in production`);
+  };
+  if (env.NODE_ENV === 'production') {
+    need('DATABASE_URL');
+    need('ENCRYPTION_KEY');
+    need('PUBLIC_URL');
+    if (env.ALLOW_PRIVATE_ERP_HOSTS) problems.push('ALLOW_PRIVATE_ERP_HOSTS: is refused in production');
+  }
+  const oidc = [env.OIDC_ISSUER, env.OIDC_AUDIENCE, env.OIDC_JWKS_URI].filter((value) => value !== undefined).length;
+  if (oidc !== 0 && oidc !== 3) problems.push('OIDC_ISSUER, OIDC_AUDIENCE, OIDC_JWKS_URI: are needed together');
+  return problems;
+}
+
+function toSettings(env: Environment): Settings {
+  const { OIDC_ISSUER: issuer, OIDC_AUDIENCE: audience, OIDC_JWKS_URI: jwksUri } = env;
+  return {
+    publicUrl: (env.PUBLIC_URL ?? `http://${env.HOST.includes(':') ? `[${env.HOST}]` : env.HOST}:${env.PORT}`).replace(/\/+$/, ''),
+    production: env.NODE_ENV === 'production',
+    rateLimitPerMinute: env.RATE_LIMIT_PER_MINUTE,
+    corsOrigins: env.CORS_ORIGINS,
+    readTimeoutMs: env.READ_TIMEOUT_MS,
+    bodyCacheBytes: env.BODY_CACHE_MB * 1024 * 1024,
+    trustMs: 1_000,
+    erp: {
+      allowedHosts: env.ALLOWED_ERP_HOSTS,
+      concurrency: env.ERP_CONCURRENCY,
+      requestTimeoutMs: 120_000,
+      maxResponseBytes: 64 * 1024 * 1024,
+    },
+    sync: {
+      leaseMs: env.SYNC_LEASE_SECONDS * 1000,
+      renewMs: env.SYNC_LEASE_SECONDS * 250,
+      retryBaseMs: 10_000,
+      retryMaxMs: 1_800_000,
+      maxAttempts: 5,
+      pageSize: 1_000,
+      workers: env.SYNC_WORKERS,
+      dropAfterMs: 60_000,
+    },
+    oidc: issuer !== undefined && audience !== undefined && jwksUri !== undefined ? { issuer, audience, jwksUri } : null,
+  };
+}
+
+/** Throws BadEnvironment with every problem. Empty values count as absent, as in an .env file that lists all names. */
+export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
+  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''));
+  const parsed = Environment.safeParse(given);
+  if (!parsed.success) {
+    const wrong = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
+    const missing =
+      given['NODE_ENV'] === 'production'
+        ? ['DATABASE_URL', 'ENCRYPTION_KEY', 'PUBLIC_URL']
+            .filter((name) => given[name] === undefined)
+            .map((name) => `${name}: is required in production`)
+        : [];
+    throw new BadEnvironment([...wrong, ...missing]);
+  }
+  const problems = crossChecks(parsed.data);
+  if (problems.length > 0) throw new BadEnvironment(problems);
+  return { ...parsed.data, settings: toSettings(parsed.data) };
+}

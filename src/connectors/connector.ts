@@ -1,0 +1,126 @@
+// What the service asks of an ERP, in words that any ERP could answer. One folder beside this file per ERP implements it.
+// Values cross this border as exact text, never as binary floats: see SourceValue.
+import type { Ctx } from '../core/ctx.ts';
+
+export type FieldType = 'text' | 'number' | 'integer' | 'boolean' | 'date' | 'time' | 'reference' | 'list' | 'lines';
+
+export type FieldMetadata = {
+  /** The ERP's own name, lower case. */
+  readonly name: string;
+  readonly label: string;
+  readonly type: FieldType;
+  readonly custom: boolean;
+  /** False for what must not or can't be read; `reason` says why. */
+  readonly syncable: boolean;
+  /** Changes in the ERP without the record's modification time moving. */
+  readonly volatile: boolean;
+  readonly reason: string | null;
+  /** Only for `lines`: the fields of one line, in reading order. */
+  readonly fields?: readonly FieldMetadata[];
+};
+
+export type RecordTypeMetadata = {
+  readonly name: string;
+  readonly label: string;
+  /** The ERP's table that holds it. */
+  readonly table: string;
+  /** Where the description came from, such as "catalogue+probe". */
+  readonly source: string;
+  readonly idType: 'integer' | 'text';
+  readonly fields: readonly FieldMetadata[];
+};
+
+/**
+ * text, reference, list: as is · number: decimal digits · integer: digits · boolean: 'true' or 'false' · date: YYYY-MM-DD ·
+ * time: YYYY-MM-DDTHH:MM:SSZ · null: the ERP has no value. A reference or list field also has its label, if the ERP gives one.
+ */
+export type SourceValue = string | null;
+export type SourceLine = Readonly<Record<string, SourceValue>>;
+
+export type SourceRecord = {
+  readonly id: string;
+  /** When the ERP last changed it, as a `time`; null where the ERP doesn't say. */
+  readonly modifiedAt: string | null;
+  readonly values: Readonly<Record<string, SourceValue>>;
+  /** Display text of reference and list fields, by field name. */
+  readonly labels: Readonly<Record<string, SourceValue>>;
+  /** In line order; null for record types without lines. Line references carry `<field>.name` beside `<field>`. */
+  readonly lines: readonly SourceLine[] | null;
+};
+
+/** A record that was read but can't be stored as it is. */
+export type RejectedRecord = { readonly id: string; readonly code: string; readonly message: string };
+
+export type PageRequest = {
+  readonly recordType: RecordTypeMetadata;
+  /** Names of the fields wanted; `lines` among them brings the lines with all of their syncable fields. */
+  readonly fields: readonly string[];
+  /** Last id of the page before; null for the first page. */
+  readonly afterId: string | null;
+  /** Only records changed at or after this instant; null for all. */
+  readonly changedSince: Date | null;
+  readonly limit: number;
+  readonly signal: AbortSignal;
+};
+
+export type Page = {
+  readonly records: readonly SourceRecord[];
+  readonly rejected: readonly RejectedRecord[];
+  /** Ids ascend over pages. Null only when the page is empty. */
+  readonly lastId: string | null;
+  readonly hasMore: boolean;
+};
+
+export type ConnectionProblem = { readonly code: string; readonly message: string; readonly fix: string };
+export type ConnectionReport = {
+  readonly ok: boolean;
+  readonly latencyMs: number;
+  readonly account: string;
+  readonly problems: readonly ConnectionProblem[];
+};
+
+export type Connector = {
+  /** A real round trip: credentials, clock, one row. Never throws for what the ERP answers. */
+  test(signal: AbortSignal): Promise<ConnectionReport>;
+  /** The ERP's own clock. */
+  now(signal: AbortSignal): Promise<Date>;
+  /** Every record type that the account lets us read, with each column probed. */
+  metadata(signal: AbortSignal): Promise<readonly RecordTypeMetadata[]>;
+  count(recordType: RecordTypeMetadata, signal: AbortSignal): Promise<number>;
+  readPage(request: PageRequest): Promise<Page>;
+  /** Records by id, at most 1,000 ids; ids that the ERP does not know are absent from the answer. */
+  readByIds(request: Pick<PageRequest, 'recordType' | 'fields' | 'signal'> & { ids: readonly string[] }): Promise<Page>;
+  /** Ids alone, ascending: the cheap complete scan behind proofs and deletions. */
+  listIds(request: Pick<PageRequest, 'recordType' | 'afterId' | 'limit' | 'signal'>): Promise<{ ids: readonly string[]; hasMore: boolean }>;
+};
+
+/** Why a call to the ERP failed, and so what may be done about it. */
+export type ErpErrorKind =
+  | 'credentials' // refused: do not retry, pause and tell a person
+  | 'forbidden' // this role may not read that
+  | 'throttled' // slow down and try again
+  | 'down' // no answer, a 5xx, a cut connection: try again later
+  | 'query' // the ERP refuses the question itself: retrying can't help
+  | 'answer'; // the answer breaks the ERP's own rules: don't trust it
+
+export class ErpError extends Error {
+  readonly kind: ErpErrorKind;
+  /** Stable and upper case, such as INVALID_LOGIN. */
+  readonly code: string;
+  /** What a person can do about it, in one sentence. */
+  readonly fix: string;
+  readonly retryAfterMs: number | null;
+  constructor(kind: ErpErrorKind, code: string, message: string, options: { fix: string; retryAfterMs?: number; cause?: unknown }) {
+    super(message, { cause: options.cause });
+    this.name = 'ErpError';
+    this.kind = kind;
+    this.code = code;
+    this.fix = options.fix;
+    this.retryAfterMs = options.retryAfterMs ?? null;
+  }
+}
+
+/** What each ERP's folder offers: how to open a connection from its stored settings and secrets. */
+export type ConnectorKind<Settings, Secrets> = {
+  open(ctx: Pick<Ctx, 'fetch' | 'clock' | 'log' | 'settings'>, settings: Settings, secrets: Secrets): Connector;
+};

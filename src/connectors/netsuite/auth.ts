@@ -1,0 +1,135 @@
+// OAuth 2.0 machine-to-machine: a short assertion signed with the connection's private key is exchanged for an access
+// token. One token is kept per connector, renewed a minute before it ends, and asked for once however many wait for it.
+import { createPrivateKey, type KeyObject } from 'node:crypto';
+import jwt from 'jsonwebtoken';
+import { z } from 'zod';
+import type { Ctx } from '../../core/ctx.ts';
+import { GuardedFetchError, type GuardedResponse } from '../../core/guarded-fetch.ts';
+import { newId } from '../../core/id.ts';
+import type { ErpError } from '../connector.ts';
+import { answerError, erpError, networkError } from './errors.ts';
+
+export type Authorizer = {
+  /** The Authorization header for one try of one request. */
+  authorize(request: { readonly method: string; readonly url: string; readonly signal: AbortSignal }): Promise<string>;
+  /** NetSuite refused this header: make sure the next one is new. */
+  renew(refusedHeader: string): void;
+};
+
+export type Oauth2Keys = { readonly clientId: string; readonly certificateId: string | null; readonly privateKeyPem: string };
+
+const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
+const assertionSeconds = 300;
+const renewBeforeMs = 60_000;
+const maxTokenAnswerBytes = 100_000;
+
+const tokenAnswer = z.object({
+  access_token: z.string().min(1).max(20_000),
+  expires_in: z.union([z.number(), z.string().regex(/^\d+$/).transform(Number)]),
+  token_type: z.string().regex(/^bearer$/i),
+});
+
+type Token = { readonly header: string; readonly renewAt: number };
+
+export function openOauth2(ctx: Pick<Ctx, 'fetch' | 'clock' | 'settings'>, origin: string, keys: Oauth2Keys): Authorizer {
+  const url = `${origin}/services/rest/auth/oauth2/v1/token`;
+  let current: Token | null = null;
+  let underway: Promise<Token> | null = null;
+
+  // Not bound to one caller's signal: others wait for the same token.
+  const login = (): Promise<Token> => {
+    underway ??= requestToken(ctx, url, keys)
+      .then((token) => (current = token))
+      .finally(() => (underway = null));
+    return underway;
+  };
+
+  return {
+    async authorize({ signal }) {
+      if (current !== null && ctx.clock.now().getTime() < current.renewAt) return current.header;
+      signal.throwIfAborted();
+      return (await untilAborted(login(), signal)).header;
+    },
+    renew(refusedHeader) {
+      if (current?.header === refusedHeader) current = null;
+    },
+  };
+}
+
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const onAbort = (): void => reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+async function requestToken(ctx: Pick<Ctx, 'fetch' | 'clock' | 'settings'>, url: string, keys: Oauth2Keys): Promise<Token> {
+  const askedAt = ctx.clock.now();
+  const body = new URLSearchParams({
+    grant_type: 'client_credentials',
+    client_assertion_type: assertionType,
+    client_assertion: signAssertion(keys, url, askedAt),
+  }).toString();
+  const headers = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' };
+  const limits = { timeoutMs: ctx.settings.erp.requestTimeoutMs, maxBytes: maxTokenAnswerBytes };
+  const response = await ctx.fetch(url, { method: 'POST', headers, body, ...limits }).catch((error: unknown) => {
+    throw error instanceof GuardedFetchError ? networkError(error) : error;
+  });
+  if (response.status !== 200) throw tokenError(response, askedAt);
+  const parsed = tokenAnswer.safeParse(parseJson(response.text));
+  if (!parsed.success) throw erpError('answer', 'ANSWER_UNREADABLE', 'The answer to the log-in is not a token', { cause: parsed.error });
+  const { access_token: token, expires_in: seconds } = parsed.data;
+  return { header: `Bearer ${token}`, renewAt: askedAt.getTime() + seconds * 1000 - renewBeforeMs };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** PS256 for RSA keys, ES256/384/512 for the matching curves: the algorithms NetSuite takes. RS256 is not among them. */
+export function signAssertion(keys: Oauth2Keys, audience: string, now: Date): string {
+  if (keys.certificateId === null) throw erpError('credentials', 'CERTIFICATE_UNKNOWN', 'The certificate of this connection has no id yet');
+  const issuedAt = Math.floor(now.getTime() / 1000);
+  const claims = {
+    iss: keys.clientId,
+    scope: ['rest_webservices'],
+    aud: audience,
+    iat: issuedAt,
+    exp: issuedAt + assertionSeconds,
+    jti: newId(),
+  };
+  try {
+    const key = createPrivateKey(keys.privateKeyPem);
+    return jwt.sign(claims, key, { algorithm: algorithmOf(key), keyid: keys.certificateId });
+  } catch (error) {
+    throw erpError('credentials', 'PRIVATE_KEY_UNUSABLE', 'The private key of this connection can not sign', { cause: error });
+  }
+}
+
+const curveAlgorithms: Readonly<Record<string, jwt.Algorithm>> = { prime256v1: 'ES256', secp384r1: 'ES384', secp521r1: 'ES512' };
+
+function algorithmOf(key: KeyObject): jwt.Algorithm {
+  if (key.asymmetricKeyType === 'rsa') return 'PS256';
+  const algorithm = curveAlgorithms[key.asymmetricKeyDetails?.namedCurve ?? ''];
+  if (algorithm === undefined) throw new Error('a key of a kind that NetSuite does not take');
+  return algorithm;
+}
+
+/** What the token endpoint's own error words mean for the person who set the connection up. */
+function tokenError(response: GuardedResponse, now: Date): ErpError {
+  if (response.status !== 400 && response.status !== 401) return answerError(response, now);
+  const body = parseJson(response.text);
+  const word = typeof body === 'object' && body !== null ? String(Reflect.get(body, 'error') ?? '') : '';
+  const message = `The ERP refused the log-in: ${word === '' ? `status ${response.status}` : word}`;
+  if (word === 'invalid_grant') return erpError('credentials', 'CERTIFICATE_UNKNOWN', message);
+  if (word === 'invalid_scope') return erpError('credentials', 'PERMISSION_MISSING', message);
+  return erpError('credentials', 'INVALID_LOGIN', message);
+}

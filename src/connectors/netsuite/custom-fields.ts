@@ -1,0 +1,124 @@
+// Which custom fields an account has: from the metadata catalogue, or from the list of custom fields where the catalogue is
+// refused. What is found here is a candidate; only a probe tells whether it can be read.
+import { ErpError } from '../connector.ts';
+import type { NetsuiteHttp } from './http.ts';
+import { customFieldsQuery, isColumnName } from './queries.ts';
+import { type ColumnDefinition, lineCustomPrefix, type RecordTypeDefinition } from './record-types.ts';
+import { checkOrder } from './rows.ts';
+import { largestPage, type Row, type Suiteql } from './suiteql.ts';
+
+export type CustomFields = {
+  /** How they were found; null when neither way was open. */
+  readonly source: 'catalogue' | 'custom field list' | null;
+  readonly fields: readonly ColumnDefinition[];
+};
+
+const withPrefix = (fields: readonly ColumnDefinition[], prefix: string): ColumnDefinition[] =>
+  fields.filter(({ name }) => name.startsWith(prefix) && isColumnName(name));
+
+export async function findCustomFields(
+  http: NetsuiteHttp,
+  suiteql: Suiteql,
+  definition: RecordTypeDefinition,
+  signal: AbortSignal,
+): Promise<CustomFields> {
+  const entries: readonly (readonly ColumnDefinition[] | null)[] = await Promise.all(
+    definition.catalogue.map((entry) => unlessRefused(readCatalogue(http, entry, signal))),
+  );
+  const found = entries.filter((entry) => entry !== null);
+  if (found.length > 0) return { source: 'catalogue', fields: distinct(found.flat()) };
+  const listed = await unlessRefused(readList(suiteql, definition, signal));
+  return listed === null ? { source: null, fields: [] } : { source: 'custom field list', fields: distinct(listed) };
+}
+
+/** Null where NetSuite doesn't let this role look, or can't answer; an outage is still an error. */
+async function unlessRefused<T>(work: Promise<T>): Promise<T | null> {
+  try {
+    return await work;
+  } catch (error) {
+    const refused =
+      error instanceof ErpError && (error.kind === 'forbidden' || error.kind === 'query' || error.code === 'UNEXPECTED_ERROR');
+    if (refused) return null;
+    throw error;
+  }
+}
+
+const distinct = (fields: readonly ColumnDefinition[]): ColumnDefinition[] =>
+  [...new Map(fields.toReversed().map((field) => [field.name, field])).values()].toReversed();
+
+export const bodyFields = ({ fields }: CustomFields, definition: RecordTypeDefinition): ColumnDefinition[] =>
+  withPrefix(fields, definition.customPrefix);
+export const lineFields = ({ fields }: CustomFields): ColumnDefinition[] => withPrefix(fields, lineCustomPrefix);
+
+async function readCatalogue(http: NetsuiteHttp, entry: string, signal: AbortSignal): Promise<ColumnDefinition[]> {
+  const headers = { accept: 'application/schema+json' };
+  return collectCustom(await http.send({ method: 'GET', path: `record/v1/metadata-catalog/${entry}`, headers, signal }));
+}
+
+type JsonObject = Readonly<Record<string, unknown>>;
+const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Every property marked as custom, at any depth: those of lines stand inside the sublists. */
+function collectCustom(schema: unknown): ColumnDefinition[] {
+  if (Array.isArray(schema)) return schema.flatMap(collectCustom);
+  if (!isObject(schema)) return [];
+  const own = isObject(schema['properties']) ? Object.entries(schema['properties']) : [];
+  const found = own.flatMap(([name, property]) =>
+    isObject(property) && property['x-ns-custom-field'] === true ? [describe(name, property)] : [],
+  );
+  return [...found, ...Object.values(schema).flatMap(collectCustom)];
+}
+
+function describe(name: string, property: JsonObject): ColumnDefinition {
+  const title = property['title'];
+  const label = typeof title === 'string' && title !== '' ? title : name;
+  return { name: name.toLowerCase(), label, type: catalogueType(property), volatile: false, excluded: null };
+}
+
+function catalogueType(property: JsonObject): ColumnDefinition['type'] {
+  const { type, format, properties, items } = property;
+  if (typeof property['$ref'] === 'string') return 'reference';
+  if (type === 'array' || items !== undefined) return 'list'; // several choices, joined by commas
+  if (type === 'object' && isObject(properties)) {
+    if (properties['items'] !== undefined) return 'list';
+    return isObject(properties['id']) && properties['id']['enum'] !== undefined ? 'list' : 'reference';
+  }
+  if (type === 'object') return 'reference';
+  if (format === 'date') return 'date';
+  if (format === 'date-time') return 'time';
+  if (type === 'boolean') return 'boolean';
+  if (type === 'integer') return 'integer';
+  return type === 'number' ? 'number' : 'text';
+}
+
+const listTypes: Readonly<Record<string, ColumnDefinition['type']>> = {
+  'Decimal Number': 'number',
+  Currency: 'number',
+  Percent: 'number',
+  'Integer Number': 'integer',
+  'Check Box': 'boolean',
+  Date: 'date',
+  'Date/Time': 'time',
+  'List/Record': 'reference',
+  'Multiple Select': 'list',
+};
+
+async function readList(suiteql: Suiteql, definition: RecordTypeDefinition, signal: AbortSignal): Promise<ColumnDefinition[]> {
+  const prefixes = definition.lines === null ? [definition.customPrefix] : [definition.customPrefix, lineCustomPrefix];
+  const fields: ColumnDefinition[] = [];
+  let afterId: string | null = null;
+  for (let hasMore = true; hasMore; ) {
+    const page = await suiteql.ask(customFieldsQuery(prefixes, afterId), largestPage, signal);
+    checkOrder(page.rows, { afterId });
+    fields.push(...page.rows.map(describeListed));
+    afterId = String(page.rows.at(-1)?.get('id') ?? afterId);
+    hasMore = page.hasMore;
+  }
+  return fields;
+}
+
+function describeListed(row: Row): ColumnDefinition {
+  const name = String(row.get('scriptid') ?? '').toLowerCase();
+  const type = listTypes[String(row.get('fieldvaluetype') ?? '')] ?? 'text';
+  return { name, label: String(row.get('name') ?? name), type, volatile: false, excluded: null };
+}

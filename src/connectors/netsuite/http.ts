@@ -1,0 +1,75 @@
+// The one path that every request to NetSuite takes: a free place, a fresh signature, limits of time and size, and an
+// ErpError for whatever goes wrong. It logs in anew once after a 401 and retries nothing else: backing off is the
+// business of whoever asked.
+import type { Ctx } from '../../core/ctx.ts';
+import { GuardedFetchError, type GuardedResponse } from '../../core/guarded-fetch.ts';
+import type { Authorizer } from './auth.ts';
+import { answerError, erpError, networkError } from './errors.ts';
+import type { Limiter } from './limiter.ts';
+
+export type NetsuiteRequest = {
+  readonly method: 'GET' | 'POST';
+  /** Below `/services/rest/`, with its query. */
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly signal: AbortSignal;
+};
+
+export type NetsuiteHttp = {
+  /** The parsed JSON of a 2xx answer. Rejects with ErpError, or with the signal's reason once that is aborted. */
+  send(request: NetsuiteRequest): Promise<unknown>;
+};
+
+type Parts = {
+  readonly ctx: Pick<Ctx, 'fetch' | 'clock' | 'log' | 'settings'>;
+  readonly origin: string;
+  readonly authorizer: Authorizer;
+  readonly limiter: Limiter;
+};
+
+export function openNetsuiteHttp({ ctx, origin, authorizer, limiter }: Parts): NetsuiteHttp {
+  const limits = { timeoutMs: ctx.settings.erp.requestTimeoutMs, maxBytes: ctx.settings.erp.maxResponseBytes };
+
+  const attempt = async (request: NetsuiteRequest): Promise<{ response: GuardedResponse; authorization: string }> => {
+    const url = `${origin}/services/rest/${request.path}`;
+    const authorization = await authorizer.authorize({ method: request.method, url, signal: request.signal });
+    const headers = { accept: 'application/json', ...request.headers, authorization };
+    const body = request.body === undefined ? {} : { body: request.body };
+    const response = await ctx.fetch(url, { method: request.method, headers, ...body, ...limits, signal: request.signal });
+    return { response, authorization };
+  };
+
+  const attemptTwice = async (request: NetsuiteRequest): Promise<GuardedResponse> => {
+    const first = await attempt(request);
+    if (first.response.status !== 401) return first.response;
+    authorizer.renew(first.authorization);
+    return (await attempt(request)).response;
+  };
+
+  return {
+    async send(request) {
+      const startedMs = ctx.clock.monotonicMs();
+      const response = await limiter
+        .run(request.signal, () => attemptTwice(request))
+        .catch((error: unknown) => {
+          if (request.signal.aborted) throw request.signal.reason;
+          throw error instanceof GuardedFetchError ? networkError(error) : error;
+        });
+      const durationMs = Math.round(ctx.clock.monotonicMs() - startedMs);
+      const operation = response.headers['x-n-operationid'] ?? response.headers['x-netsuite-jobid'] ?? null;
+      ctx.log.debug({ method: request.method, path: request.path, status: response.status, durationMs, operation }, 'NetSuite answered');
+      if (response.status < 200 || response.status > 299) throw answerError(response, ctx.clock.now());
+      return parseAnswer(response);
+    },
+  };
+}
+
+function parseAnswer(response: GuardedResponse): unknown {
+  try {
+    return JSON.parse(response.text);
+  } catch (error) {
+    const type = response.headers['content-type'] ?? 'no content type';
+    throw erpError('answer', 'ANSWER_UNREADABLE', `The answer of the ERP is not JSON (${type})`, { cause: error });
+  }
+}

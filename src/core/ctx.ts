@@ -1,0 +1,42 @@
+// What every function of the service may need, handed down as its first argument: no container, no singleton.
+import type { Knex } from 'knex';
+import type { Pool } from 'pg';
+import type { Clock } from './clock.ts';
+import type { GuardedFetch } from './guarded-fetch.ts';
+import type { Keyring } from './keyring.ts';
+import type { Log } from './log.ts';
+import type { Permission } from './permissions.ts';
+import type { Settings } from './settings.ts';
+
+/** Two doors to PostgreSQL: `control` for schema public, the queue and DDL; `data` for the tenants' schemas `wh_…`. */
+export type Db = { readonly control: Knex; readonly data: Pool };
+
+export type Ctx = {
+  readonly db: Db;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly fetch: GuardedFetch;
+  readonly keyring: Keyring;
+  readonly settings: Settings;
+};
+
+/** Work done for one organization: by a request or by a sync run. */
+export type TenantCtx = Ctx & { readonly organizationId: string };
+
+/** The one identity that all three credentials yield. */
+export type Principal = {
+  readonly user: { readonly id: string; readonly email: string; readonly name: string };
+  readonly organization: { readonly id: string; readonly slug: string; readonly name: string };
+  readonly role: { readonly id: string; readonly name: string };
+  readonly permissions: ReadonlySet<Permission>;
+  readonly credential: { readonly kind: 'api-key' | 'oauth' | 'session'; readonly id: string };
+  /** A key restricted to public versions or resources may only ask who it is. */
+  readonly identityOnly: boolean;
+};
+
+/** Work done for a request whose caller is known. */
+export type RequestCtx = TenantCtx & {
+  readonly principal: Principal;
+  readonly requestId: string;
+  readonly ip: string;
+};

@@ -1,0 +1,33 @@
+// Encryption at rest: AES-256-GCM under a key from the environment. Each box names the key that closed it, so that a new
+// key can be put in front while old boxes still open. The associated text binds a box to its row and purpose.
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+
+export type Keyring = {
+  /** Boxes are `<key id>.<iv>.<tag>.<cipher text>`, base64url. */
+  seal(plain: string, bindTo: string): string;
+  /** Throws when the key is unknown, the box was changed, or it was sealed for something else. */
+  open(box: string, bindTo: string): string;
+};
+
+export type EncryptionKey = { readonly id: string; readonly bytes: Buffer };
+
+export function openKeyring(keys: readonly [EncryptionKey, ...EncryptionKey[]]): Keyring {
+  const [current] = keys;
+  return {
+    seal(plain, bindTo) {
+      const iv = randomBytes(12);
+      const cipher = createCipheriv('aes-256-gcm', current.bytes, iv).setAAD(Buffer.from(bindTo));
+      const text = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()]);
+      return [current.id, ...[iv, cipher.getAuthTag(), text].map((part) => part.toString('base64url'))].join('.');
+    },
+    open(box, bindTo) {
+      const [id = '', iv = '', tag = '', text = ''] = box.split('.');
+      const key = keys.find((candidate) => candidate.id === id);
+      if (key === undefined) throw new Error(`no encryption key named ${id}`);
+      const decipher = createDecipheriv('aes-256-gcm', key.bytes, Buffer.from(iv, 'base64url'), { authTagLength: 16 })
+        .setAAD(Buffer.from(bindTo))
+        .setAuthTag(Buffer.from(tag, 'base64url'));
+      return Buffer.concat([decipher.update(Buffer.from(text, 'base64url')), decipher.final()]).toString('utf8');
+    },
+  };
+}

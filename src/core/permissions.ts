@@ -1,0 +1,61 @@
+// The catalogue of permissions: what each allows, and what each built-in role holds. Names are `<resource>:<action>`.
+
+const crud = ['read', 'create', 'update', 'delete'] as const;
+type Crud = (typeof crud)[number];
+
+/** Resources with their actions and what a person would call them. */
+const catalogue = {
+  organization: { label: 'the organization', actions: crud },
+  member: { label: 'members', actions: crud },
+  invitation: { label: 'invitations', actions: crud },
+  role: { label: 'roles', actions: crud },
+  domain: { label: 'domains', actions: crud },
+  audit: { label: 'the audit log', actions: ['read'] },
+  team: { label: 'teams', actions: crud },
+  netsuite: { label: 'the ERP connection and its metadata', actions: ['read', 'update', 'delete'] },
+  sync: { label: 'sync configurations and runs', actions: [...crud, 'approve-deletions'] },
+  'api-key': { label: 'API keys', actions: crud },
+  'api-schema': { label: 'API schema versions', actions: [...crud, 'publish', 'retire'] },
+  view: { label: 'views', actions: crud },
+  subscription: { label: 'subscriptions', actions: crud },
+  agent: { label: 'agents', actions: [...crud, 'restart'] },
+  conversation: { label: 'conversations', actions: crud },
+  'pay-config': { label: 'the payment configuration', actions: ['read', 'update'] },
+  payment: { label: 'payments', actions: ['read', 'create', 'update'] },
+  payout: { label: 'payouts', actions: ['read'] },
+  portal: { label: 'the portal configuration', actions: crud },
+} as const satisfies Record<string, { label: string; actions: readonly (Crud | string)[] }>;
+
+type Catalogue = typeof catalogue;
+export type Permission = { [R in keyof Catalogue]: `${R & string}:${Catalogue[R]['actions'][number]}` }[keyof Catalogue];
+
+export const allPermissions: readonly Permission[] = Object.entries(catalogue).flatMap(([resource, { actions }]) =>
+  actions.map((action) => `${resource}:${action}` as Permission),
+);
+
+const known = new Set<string>(allPermissions);
+export const isPermission = (name: string): name is Permission => known.has(name);
+export const isReadPermission = (permission: Permission): boolean => permission.endsWith(':read');
+
+/** A sentence for the catalogue that operators read. */
+export function describePermission(permission: Permission): string {
+  const [resource = '', action = ''] = permission.split(':');
+  return `${action.replaceAll('-', ' ')} ${catalogue[resource as keyof Catalogue].label}`;
+}
+
+const editorResources = new Set(['sync', 'view', 'subscription', 'agent', 'conversation', 'portal']);
+const editorMayWrite = (permission: Permission): boolean => {
+  const [resource = '', action = ''] = permission.split(':');
+  if (permission === 'api-schema:create' || permission === 'api-schema:update' || permission === 'api-schema:delete') return true;
+  return editorResources.has(resource) && action !== 'approve-deletions';
+};
+
+/** The built-in roles, by their fixed name. */
+export const builtInRoles = {
+  owner: allPermissions,
+  admin: allPermissions.filter((permission) => permission !== 'organization:delete'),
+  editor: allPermissions.filter((permission) => isReadPermission(permission) || editorMayWrite(permission)),
+  viewer: allPermissions.filter(isReadPermission),
+} as const satisfies Record<string, readonly Permission[]>;
+
+export type BuiltInRole = keyof typeof builtInRoles;

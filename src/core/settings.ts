@@ -1,0 +1,36 @@
+// The tunable numbers and switches that features read from ctx. `config.ts` fills them from the environment; tests pass
+// short values to the same code.
+
+export type Settings = {
+  readonly publicUrl: string;
+  readonly production: boolean;
+  /** Requests a minute for one credential on the management interface. */
+  readonly rateLimitPerMinute: number;
+  readonly corsOrigins: readonly string[];
+  /** Longest a public read may run before it is answered 503. */
+  readonly readTimeoutMs: number;
+  /** Bytes that cached list bodies may take; 0 switches that cache off. */
+  readonly bodyCacheBytes: number;
+  /** How long a generation, key or total in memory is trusted since its row was last read. */
+  readonly trustMs: number;
+  readonly erp: {
+    /** Hosts besides *.suitetalk.api.netsuite.com that a connection may name, as host or host:port. */
+    readonly allowedHosts: readonly string[];
+    readonly concurrency: number;
+    readonly requestTimeoutMs: number;
+    readonly maxResponseBytes: number;
+  };
+  readonly sync: {
+    readonly leaseMs: number;
+    readonly renewMs: number;
+    readonly retryBaseMs: number;
+    readonly retryMaxMs: number;
+    readonly maxAttempts: number;
+    readonly pageSize: number;
+    /** Runs that this process works on at once. */
+    readonly workers: number;
+    /** How old a swapped-out table must be before it is dropped. */
+    readonly dropAfterMs: number;
+  };
+  readonly oidc: { readonly issuer: string; readonly audience: string; readonly jwksUri: string } | null;
+};

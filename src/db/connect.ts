@@ -1,0 +1,73 @@
+// Opens the two doors to PostgreSQL and refuses a server that can't keep the service's promises. Every connection works as
+// portal_service, whoever logs in, so that row-level security binds the service itself.
+import knexModule, { type Knex } from 'knex';
+import { Pool, type PoolConfig, types } from 'pg';
+import type { Db } from '../core/ctx.ts';
+
+/** Either an address (`postgres://…`) or the parts of one. */
+export type Address =
+  | string
+  | { readonly host: string; readonly port: number; readonly user: string; readonly database: string; readonly password?: string };
+
+export type PoolSizes = { readonly control: number; readonly data: number };
+
+// bigint, numeric, date and timestamps stay text: binary floats and millisecond dates would lose digits. 20, 1700, 1082, 1114.
+const asText = (text: string): string => text;
+const exactTypes = {
+  getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+    [20, 1700, 1082, 1114].includes(oid) ? asText : types.getTypeParser(oid, format as 'text'),
+};
+
+const addressParts = (address: Address): PoolConfig => (typeof address === 'string' ? { connectionString: address } : { ...address });
+
+export function poolConfig(address: Address, role: 'portal_service' | null, extra: PoolConfig = {}): PoolConfig {
+  return {
+    ...addressParts(address),
+    types: exactTypes as PoolConfig['types'],
+    connectionTimeoutMillis: 5_000,
+    keepAlive: true,
+    options: `${role === null ? '' : `-c role=${role} `}-c timezone=UTC -c datestyle=ISO -c intervalstyle=iso_8601 -c search_path=public`,
+    application_name: 'portal-service',
+    ...extra,
+  };
+}
+
+export function openKnex(address: Address, role: 'portal_service' | null, max: number): Knex {
+  return knexModule({
+    client: 'pg',
+    connection: poolConfig(address, role) as Knex.PgConnectionConfig,
+    pool: { min: 0, max, acquireTimeoutMillis: 10_000 },
+  });
+}
+
+export function openDb(control: Address, data: Address, sizes: PoolSizes, readTimeoutMs: number): Db & { close(): Promise<void> } {
+  const knex = openKnex(control, 'portal_service', sizes.control);
+  // A backend's memory grows with the tables it has seen; a bounded lifetime gives it back.
+  const pool = new Pool(poolConfig(data, 'portal_service', { max: sizes.data, maxLifetimeSeconds: 600, statement_timeout: readTimeoutMs }));
+  // An idle connection that breaks (a restarted server) is replaced by the pool; without a listener it would end the process.
+  pool.on('error', () => undefined);
+  return {
+    control: knex,
+    data: pool,
+    close: async () => {
+      await Promise.all([knex.destroy(), pool.end()]);
+    },
+  };
+}
+
+export class UnfitDatabase extends Error {
+  override readonly name = 'UnfitDatabase';
+}
+
+/** Refuses, in words for an operator, a server that is too old or lacks pg_trgm or UTF-8. */
+export async function checkServer(knex: Knex): Promise<void> {
+  const { rows } = await knex.raw<{ rows: { version: number; shown: string; trgm: boolean; encoding: string }[] }>(
+    `select current_setting('server_version_num')::int as version, current_setting('server_version') as shown,
+            exists (select from pg_available_extensions where name = 'pg_trgm') as trgm, current_setting('server_encoding') as encoding`,
+  );
+  const server = rows[0];
+  if (server === undefined || server.version < 170_000)
+    throw new UnfitDatabase(`PostgreSQL 17 or later is required; this server is ${server?.shown ?? 'unknown'}`);
+  if (!server.trgm) throw new UnfitDatabase('The PostgreSQL server lacks the extension pg_trgm; install its contrib package');
+  if (server.encoding !== 'UTF8') throw new UnfitDatabase(`The database must be encoded in UTF8; this one is ${server.encoding}`);
+}

@@ -1,0 +1,289 @@
+// A PostgreSQL of our own, from npm: makes the cluster inside the data folder, attaches to its server or starts it, and stops it
+// when nobody else uses it. All data stays inside the data folder; must never stop a server that another process is attached to.
+// A process is attached as long as its presence connection lives, so a crashed process counts as gone.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { constants } from 'node:fs';
+import { open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { Socket } from 'node:net';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
+import {
+  buildOnce,
+  childOptions,
+  connectionTo,
+  exists,
+  findPrograms,
+  initializeCluster,
+  ownUid,
+  type Programs,
+  refuseForeign,
+  removeAbandoned,
+  runProgram,
+  secureFolder,
+  WINDOWS,
+  withView,
+} from './embedded-binaries.ts';
+
+export type EmbeddedDatabase = {
+  /** node-postgres connection of the cluster's superuser over a private unix socket (Windows: loopback TCP, plus `password`). */
+  readonly connection: { host: string; port: number; user: string; database: string };
+  readonly startedHere: boolean;
+  /** Stops the server if no other client (than the caller's own, already closed ones) is connected; says whether it stopped it. */
+  stop(): Promise<boolean>;
+};
+export type EmbeddedOptions = { settings?: Record<string, string>; onProgress?: (step: string) => void };
+
+type Cluster = { programs: Programs; folder: string; logFile: string; connection: EmbeddedDatabase['connection'] };
+type Attached = { client: Client; socket: Socket };
+type StartedServer = { child: ChildProcess; log(): Promise<string> };
+
+/** Serializes attaching and stopping, so that nobody attaches to a server that is about to stop. */
+const GATE = 7_018_250_118;
+const PRESENT = 'portal-service presence';
+const LEAVING = 'portal-service leaving';
+
+/** How long a dead server's backends and lock files may take to go. */
+const LEFTOVERS_MS = 15_000;
+/** How long a live server may recover from a crash before it accepts connections, or write everything before it stops. */
+const RECOVERY_MS = 120_000;
+const LOG_BYTES = 8 * 1024 * 1024;
+
+/** For two cores and a few gigabytes shared with others; without replication, so that loading into new tables skips the log. */
+const DEFAULT_SETTINGS: Record<string, string> = {
+  cluster_name: 'portal-service',
+  max_connections: '100',
+  shared_buffers: '256MB',
+  effective_cache_size: '1GB',
+  work_mem: '16MB',
+  maintenance_work_mem: '128MB',
+  random_page_cost: '1.1',
+  max_parallel_workers: '2',
+  max_parallel_workers_per_gather: '1',
+  wal_level: 'minimal',
+  max_wal_senders: '0',
+  max_logical_replication_workers: '0',
+  max_wal_size: '2GB',
+  wal_compression: 'on',
+  checkpoint_timeout: '15min',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  log_checkpoints: 'off',
+};
+/** Ours alone: without a password, only the folder around the socket keeps other users out. */
+const FIXED_SETTINGS = new Set(['data_directory', 'hba_file', 'listen_addresses', 'port', 'unix_socket_directories']);
+
+/** Attaches to the server of `dataDir` or starts it (`settings` then apply). Throws when the folder isn't ours or the server fails. */
+export async function startEmbedded(dataDir: string, options: EmbeddedOptions = {}): Promise<EmbeddedDatabase> {
+  const onProgress = options.onProgress ?? (() => {});
+  const settings = serverSettings(options.settings ?? {});
+  const programs = await findPrograms(onProgress);
+  const cluster = await openCluster(path.resolve(dataDir), programs, onProgress);
+  const { presence, startedHere } = await attachOrStart(cluster, settings, onProgress);
+  // Being attached must not keep a process alive that has nothing else to do.
+  presence.socket.unref();
+  return { connection: cluster.connection, startedHere, stop: () => stopServer(cluster, presence) };
+}
+
+function serverSettings(wanted: Record<string, string>): Record<string, string> {
+  for (const name of Object.keys(wanted)) {
+    if (FIXED_SETTINGS.has(name.toLowerCase())) throw new Error(`The PostgreSQL setting ${name} can't be changed here.`);
+    if (!/^[a-z_][\w.]*$/i.test(name)) throw new Error(`${JSON.stringify(name)} is not the name of a PostgreSQL setting.`);
+  }
+  return { ...DEFAULT_SETTINGS, ...wanted };
+}
+
+async function openCluster(dataDir: string, programs: Programs, onProgress: (step: string) => void): Promise<Cluster> {
+  // Root's folder mustn't be writable by any group; a normal user's own group often has write permission by default.
+  await secureFolder(dataDir, 0o755, programs.account ? 0o022 : 0o002);
+  const folder = path.join(dataDir, `postgres-${programs.major}`);
+  await removeAbandoned(folder);
+  if (!(await exists(folder))) {
+    onProgress('creating the database cluster');
+    await buildOnce(folder, (fresh) => initializeCluster(fresh, programs));
+  }
+  await refuseForeign(folder, programs.account?.uid ?? ownUid(), 0o077);
+  return { programs, folder, logFile: `${folder}.log`, connection: await connectionTo(folder) };
+}
+
+async function attachOrStart(cluster: Cluster, settings: Record<string, string>, onProgress: (step: string) => void) {
+  let server: StartedServer | undefined;
+  let leftoverMs = 0;
+  try {
+    for (let waitedMs = 0; waitedMs < RECOVERY_MS; ) {
+      const found = await attach(cluster);
+      if (typeof found === 'object') return { presence: found, startedHere: (await lockedBy(cluster.folder)) === server?.child.pid };
+      let pauseMs = 25;
+      if (found === 'absent' && !isRunning(server)) {
+        if (server) {
+          if (leftoverMs === 0) onProgress('waiting for what is left of an earlier server');
+          await refuseHopeless(await server.log(), leftoverMs);
+          pauseMs = 250;
+          leftoverMs += pauseMs;
+          await removeDeadLocks(cluster, leftoverMs);
+        } else onProgress('starting PostgreSQL');
+        server = await spawnServer(cluster, settings);
+      }
+      await sleep(pauseMs);
+      waitedMs += pauseMs;
+    }
+    throw new Error(`PostgreSQL didn't become ready within ${RECOVERY_MS / 1000} s; see ${cluster.logFile}`);
+  } catch (error) {
+    if (server && isRunning(server)) {
+      server.child.kill('SIGINT');
+      await once(server.child, 'exit');
+    }
+    throw error;
+  }
+}
+
+const isRunning = (server: StartedServer | undefined): boolean => server?.child.exitCode === null && server.child.signalCode === null;
+
+/** Only what an earlier or a concurrent server left behind goes away by waiting. */
+async function refuseHopeless(log: string, leftoverMs: number): Promise<void> {
+  const passing = /lock file|pre-existing shared memory|already in use/i.test(log);
+  if (!passing || leftoverMs >= LEFTOVERS_MS) throw new Error(`PostgreSQL did not start: ${log.trim()}`);
+}
+
+async function spawnServer(cluster: Cluster, settings: Record<string, string>): Promise<StartedServer> {
+  const { programs, folder, logFile, connection } = cluster;
+  const sockets = { listen_addresses: WINDOWS ? connection.host : '', unix_socket_directories: WINDOWS ? '' : '.' };
+  const place = { ...sockets, port: String(connection.port) };
+  const args = Object.entries({ ...settings, ...place }).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  if (((await stat(logFile).catch(() => undefined))?.size ?? 0) > LOG_BYTES) await rename(logFile, `${logFile}.1`);
+  const log = await open(logFile, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0), 0o600);
+  try {
+    const from = (await log.stat()).size;
+    const child = await withView(folder, programs.account, (view, inherited) =>
+      // Detached: Ctrl-C and the end of this process must not reach a server that others may be using.
+      spawn(programs.postgres, ['-D', view, ...args], {
+        ...childOptions(programs.account),
+        detached: true,
+        stdio: ['ignore', log.fd, log.fd, ...inherited],
+      }),
+    );
+    let failure = '';
+    child.on('error', (error) => (failure = error.message));
+    child.unref();
+    return { child, log: async () => failure + (await readFile(logFile)).subarray(from).toString() };
+  } finally {
+    await log.close();
+  }
+}
+
+/** The process id in a server's lock file; NaN without one. */
+const lockedBy = async (folder: string): Promise<number> =>
+  Number.parseInt(await readFile(path.join(folder, 'postmaster.pid'), 'utf8').catch(() => ''), 10);
+
+/** PostgreSQL believes a lock file that is empty or whose process is a zombie or now another program of the same user; we don't. */
+async function removeDeadLocks({ folder }: Cluster, leftoverMs: number): Promise<void> {
+  if (process.platform !== 'linux') return;
+  for (const name of ['postmaster.pid', '.s.PGSQL.5432.lock']) {
+    const file = path.join(folder, name);
+    const pid = Number.parseInt(await readFile(file, 'utf8').catch(() => '0'), 10);
+    // An empty file may be one that a server is about to fill.
+    const isDead = Number.isNaN(pid) ? leftoverMs > 2_000 : await isNoServerOf(folder, Math.abs(pid));
+    if (isDead) await rm(file, { force: true });
+  }
+}
+
+/** A server works inside its folder before it writes a lock file; a process that is simply gone PostgreSQL recognizes itself. */
+async function isNoServerOf(folder: string, pid: number): Promise<boolean> {
+  // Zombies stay for good where process 1 is no init, as in many containers.
+  if (/\) Z /.test(await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => ''))) return true;
+  const working = await stat(`/proc/${pid}/cwd`, { bigint: true }).catch(() => undefined);
+  const own = await stat(folder, { bigint: true });
+  return working !== undefined && (working.ino !== own.ino || working.dev !== own.dev);
+}
+
+async function connect(cluster: Cluster, name: string): Promise<Attached | 'absent' | 'busy'> {
+  const socket = new Socket();
+  const client = new Client({
+    ...cluster.connection,
+    application_name: name,
+    ssl: false,
+    connectionTimeoutMillis: 30_000,
+    stream: () => socket,
+  });
+  // A server that goes away must not end this process; whoever needs the connection notices.
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return { client, socket };
+  } catch (error) {
+    socket.destroy();
+    return whyNot(error);
+  }
+}
+
+function whyNot(error: unknown): 'absent' | 'busy' {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (code === 'ENOENT' || code === 'ECONNREFUSED') return 'absent';
+  const message = error instanceof Error ? error.message : '';
+  // The messages are node-postgres's own, without a code, for a server that went away between two steps.
+  if (/^57P0[1-3]$|^ECONNRESET$|^EPIPE$/.test(code) || /^Connection terminated|not queryable$/.test(message)) return 'busy';
+  throw error;
+}
+
+async function attach(cluster: Cluster): Promise<Attached | 'absent' | 'busy'> {
+  const found = await connect(cluster, PRESENT);
+  if (typeof found === 'string') return found;
+  try {
+    await found.client.query(
+      `set idle_session_timeout = 0; select pg_advisory_lock_shared(${GATE}); select pg_advisory_unlock_shared(${GATE})`,
+    );
+    return found;
+  } catch (error) {
+    found.socket.destroy();
+    return whyNot(error);
+  }
+}
+
+async function stopServer(cluster: Cluster, presence: Attached): Promise<boolean> {
+  presence.socket.ref();
+  await presence.client.end().catch(() => {});
+  const leaving = await connect(cluster, LEAVING);
+  if (typeof leaving === 'string') return false;
+  try {
+    // First without the gate, so that nobody who attaches has to wait for this.
+    if (await staysUsed(leaving.client)) return false;
+    await leaving.client.query('select pg_advisory_lock($1)', [GATE]);
+    if (await isUsed(leaving.client)) return false;
+    const { programs, folder } = cluster;
+    const pid = await lockedBy(folder);
+    await withView(folder, programs.account, (view, inherited) =>
+      runProgram(programs.pg_ctl, ['stop', '-D', view, '-m', 'fast', '-W'], programs.account, inherited),
+    );
+    // Not pg_ctl's own waiting, which takes a server that another process starts right afterwards for the old one.
+    for (let waitedMs = 0; (await lockedBy(folder)) === pid; waitedMs += 25) {
+      if (waitedMs > RECOVERY_MS) throw new Error(`PostgreSQL doesn't stop; see ${cluster.logFile}`);
+      await sleep(25);
+    }
+    return true;
+  } catch (error) {
+    // Another process stopped it while we waited; anything else is thrown again.
+    whyNot(error);
+    return false;
+  } finally {
+    await leaving.client.end().catch(() => {});
+  }
+}
+
+async function isUsed(client: Client): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `select from pg_stat_activity where backend_type in ('client backend', 'walsender')
+    and pid <> pg_backend_pid() and application_name <> $1`,
+    [LEAVING],
+  );
+  return rowCount !== 0;
+}
+
+/** Asks for up to a second, because the backends of connections just closed need a moment to go. */
+async function staysUsed(client: Client): Promise<boolean> {
+  for (let attempt = 0; attempt < 40; attempt += 1) {
+    if (!(await isUsed(client))) return false;
+    await sleep(25);
+  }
+  return true;
+}

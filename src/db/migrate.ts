@@ -1,0 +1,38 @@
+// Brings a database to this version's state. Several processes may start at once: the first one works, the others wait.
+import { fileURLToPath } from 'node:url';
+import type { Knex } from 'knex';
+import { type Address, checkServer, openKnex } from './connect.ts';
+
+const directory = fileURLToPath(new URL('../../migrations', import.meta.url));
+/** Any number that nothing else locks; shared by every process of every version. */
+const migrationLock = 7_205_119_204;
+
+/** Rights on the database itself: neither a clone nor a restored dump carries them, so they are given at every start. */
+const databaseGrants = `do $$ begin
+  execute format('grant create, connect on database %I to portal_owner', current_database());
+  execute format('grant create, connect on database %I to portal_service', current_database());
+end $$`;
+
+/** Says how many migrations ran. Throws UnfitDatabase for a server that can't be used. */
+export async function migrate(address: Address): Promise<{ applied: number }> {
+  const knex = openKnex(address, null, 2);
+  try {
+    await checkServer(knex);
+    return await knex.transaction(async (guard: Knex.Transaction) => {
+      await guard.raw('select pg_advisory_xact_lock(?)', [migrationLock]);
+      // knex's own lock row errors instead of waiting and stays behind after a kill; the advisory lock does its work.
+      await knex.migrate.forceFreeMigrationsLock({ directory, loadExtensions: ['.ts'] });
+      const [, names] = (await knex.migrate.latest({ directory, loadExtensions: ['.ts'] })) as [number, string[]];
+      await knex.raw(databaseGrants);
+      return { applied: names.length };
+    });
+  } finally {
+    await knex.destroy();
+  }
+}
+
+/** Whether every migration of this version has been applied. */
+export async function isMigrated(knex: Knex): Promise<boolean> {
+  const [, pending] = (await knex.migrate.list({ directory, loadExtensions: ['.ts'] })) as [unknown, unknown[]];
+  return pending.length === 0;
+}

@@ -1,0 +1,32 @@
+// The one way to work on an organization's configuration: a transaction that row-level security binds to it.
+import type { Knex } from 'knex';
+import type { Pool, PoolClient } from 'pg';
+import type { TenantCtx } from '../core/ctx.ts';
+
+export type Tx = Knex.Transaction;
+
+export function inTransaction<T>(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, work: (tx: Tx) => Promise<T>): Promise<T> {
+  return ctx.db.control.transaction(async (tx) => {
+    await tx.raw("select set_config('portal.organization_id', ?, true)", [ctx.organizationId]);
+    return work(tx);
+  });
+}
+
+/** A transaction on the data pool: it may write one organization's schema and nothing else. */
+export async function inDataTransaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+  const client = await pool.connect();
+  let broken: Error | undefined;
+  try {
+    await client.query("begin; set local statement_timeout = '15min'; set local idle_in_transaction_session_timeout = '5min'");
+    const result = await work(client);
+    await client.query('commit');
+    return result;
+  } catch (error) {
+    await client.query('rollback').catch((failure: Error) => {
+      broken = failure;
+    });
+    throw error;
+  } finally {
+    client.release(broken);
+  }
+}

@@ -1,0 +1,119 @@
+// `npm run demo`: everything a newcomer needs to see the service at work, on this machine alone. PostgreSQL from npm, a simulated
+// ERP account with real data, an organization that connects to it, syncs, and publishes v1.
+import { mkdir } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import type { Config } from '../config.ts';
+import { openLog } from '../core/log.ts';
+import { type OpenDatabase, openDatabase, type Service, startService } from '../service.ts';
+import { type DemoFile, demoKeys, readDemoFile, writeDemoFile } from './keys.ts';
+import { managementClient } from './management-client.ts';
+import { type NetsuiteAccount, startNetsuiteAccount } from './netsuite/account.ts';
+import { type Progress, showProgress } from './progress.ts';
+import { demoEndpoints } from './schema.ts';
+import { connect, publishSchema, readMetadata, syncRecords } from './set-up.ts';
+
+const shippedData = fileURLToPath(new URL('./data', import.meta.url));
+const accountId = 'TSTDRV1234567';
+
+/** The same port as last time when it is free, so that pasted addresses go on working. */
+async function startAccount(
+  opened: OpenDatabase,
+  config: Config,
+  known: DemoFile | undefined,
+  progress: Progress,
+): Promise<NetsuiteAccount> {
+  if (opened.embedded === undefined) throw new Error('the demo brings its own PostgreSQL: unset DATABASE_URL');
+  progress.step('Starting the simulated NetSuite account');
+  const options = {
+    admin: opened.embedded.connection,
+    database: 'netsuite_account',
+    dataFolder: config.DEMO_DATA ?? shippedData,
+    accountId,
+    onProgress: (_step: string, done: number, total: number) => progress.part(done, total),
+  };
+  const port = known === undefined ? 0 : Number(new URL(known.netsuiteUrl).port);
+  return startNetsuiteAccount({ ...options, port }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EADDRINUSE') throw error;
+    return startNetsuiteAccount({ ...options, port: 0 });
+  });
+}
+
+function tour({ baseUrl, tenantId, apiKey, managementKey, version, netsuiteUrl }: DemoFile, dataDir: string): string {
+  const api = `${baseUrl}/api/public/${version}`;
+  const headers = `-H 'Authorization: Bearer ${apiKey}' -H 'x-tenant-id: ${tenantId}'`;
+  return `
+The service is at ${baseUrl}
+
+  tenant id        ${tenantId}
+  API key          ${apiKey}   (reads)
+  management key   ${managementKey}   (reads and writes)
+  simulated ERP    ${netsuiteUrl}
+  all of this      ${dataDir}/demo.json
+
+Try it:
+
+  curl ${headers} '${api}/invoices?pageSize=2'
+  curl ${headers} '${api}/invoices?amountDue_gt=0&date_after=2011-08-15&sort=amountDue&order=desc&pageSize=3&fields=number,date,customerName,amountDue'
+  curl ${headers} '${api}/customers?pageSize=2'
+  curl -H 'Authorization: Bearer ${managementKey}' '${baseUrl}/api/platform/v1/whoami'
+
+Reference pages:
+
+  public interface       ${baseUrl}/api/public/openapi/${version}/preview#tenant=${tenantId}
+  management interface   ${baseUrl}/api/platform/v1/openapi/preview
+
+Stop with Ctrl-C; the data stay in ${dataDir}.
+`;
+}
+
+async function setUp(service: Service, account: NetsuiteAccount, known: DemoFile | undefined, progress: Progress): Promise<DemoFile> {
+  const { ctx, url } = service;
+  const keys = await demoKeys(ctx, known);
+  const call = managementClient(url, keys.managementKey);
+  progress.step('Connecting to the account by OAuth 2.0');
+  await connect(call, account);
+  progress.step('Reading its metadata');
+  await readMetadata(call);
+  await syncRecords(ctx, keys.tenantId, call, progress);
+  const version = await publishSchema(ctx, keys.tenantId, call, progress);
+  return { baseUrl: url, ...keys, version, resources: demoEndpoints.map(({ name }) => name), netsuiteUrl: account.url };
+}
+
+/** Serves once v1 answers; prints what to try. */
+export async function startDemo(config: Config): Promise<{ stop(): Promise<void> }> {
+  if (config.NODE_ENV === 'production') throw new Error('the demo is not for production');
+  const progress = showProgress(process.stdout);
+  await mkdir(config.DATA_DIR, { recursive: true, mode: 0o700 });
+  progress.step('Starting PostgreSQL');
+  const closers: (() => Promise<unknown>)[] = [];
+  const stop = async () => {
+    for (const close of closers.reverse()) await close();
+  };
+  try {
+    const opened = await openDatabase({ DATA_DIR: config.DATA_DIR, DATABASE_URL: undefined, WAREHOUSE_URL: undefined });
+    closers.push(async () => opened.embedded?.stop());
+    const known = await readDemoFile(config.DATA_DIR);
+    const account = await startAccount(opened, config, known, progress);
+    closers.push(() => account.stop());
+    progress.step('Starting the service');
+    const settings = {
+      ...config.settings,
+      erp: { ...config.settings.erp, allowedHosts: [new URL(account.url).host, ...config.settings.erp.allowedHosts] },
+    };
+    const service = await startService(
+      { ...config, ALLOW_PRIVATE_ERP_HOSTS: true, settings },
+      opened,
+      openLog(config.LOG_LEVEL === 'info' ? 'warn' : config.LOG_LEVEL),
+    );
+    closers.push(() => service.stop());
+    const file = await setUp(service, account, known, progress);
+    progress.end();
+    await writeDemoFile(config.DATA_DIR, file);
+    console.log(tour(file, config.DATA_DIR));
+    return { stop };
+  } catch (error) {
+    progress.end();
+    await stop();
+    throw error;
+  }
+}

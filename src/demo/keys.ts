@@ -1,0 +1,82 @@
+// The demo's organization and its two keys. A key's secret exists only in demo.json: when that file is gone, new keys are made
+// and the demo's older ones revoked.
+import { chmod, readFile, rename, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { z } from 'zod';
+import type { Ctx } from '../core/ctx.ts';
+import { newId } from '../core/id.ts';
+import { inTransaction } from '../db/transaction.ts';
+import { findApiKey } from '../identity/api-key.store.ts';
+import { makeApiKey } from '../identity/api-key.ts';
+import { createOrganization } from '../platform/organizations/organizations.service.ts';
+
+const slug = 'demo';
+
+export const DemoFile = z.object({
+  baseUrl: z.string(),
+  tenantId: z.string(),
+  apiKey: z.string(),
+  managementKey: z.string(),
+  version: z.string(),
+  resources: z.array(z.string()),
+  netsuiteUrl: z.string(),
+});
+export type DemoFile = z.output<typeof DemoFile>;
+type Keys = Pick<DemoFile, 'tenantId' | 'apiKey' | 'managementKey'>;
+
+const fileIn = (dataDir: string): string => path.join(dataDir, 'demo.json');
+
+export async function readDemoFile(dataDir: string): Promise<DemoFile | undefined> {
+  try {
+    const parsed = DemoFile.safeParse(JSON.parse(await readFile(fileIn(dataDir), 'utf8')));
+    return parsed.success ? parsed.data : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whole or not at all, and readable by its owner alone. */
+export async function writeDemoFile(dataDir: string, file: DemoFile): Promise<void> {
+  const fresh = `${fileIn(dataDir)}.${process.pid}`;
+  await writeFile(fresh, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });
+  await chmod(fresh, 0o600);
+  await rename(fresh, fileIn(dataDir));
+}
+
+async function demoOrganization(ctx: Ctx): Promise<string> {
+  const { rows } = await ctx.db.control.raw<{ rows: { id: string }[] }>('select id from all_organizations()');
+  for (const { id } of rows) {
+    const found = await inTransaction({ db: ctx.db, organizationId: id }, (tx) =>
+      tx('organizations').where({ id, slug }).first<{ id: string } | undefined>('id'),
+    );
+    if (found !== undefined) return id;
+  }
+  return (await createOrganization(ctx, { name: 'Demo wholesaler', slug, ownerEmail: 'owner@demo.example', ownerName: 'Demo owner' })).id;
+}
+
+async function stillGood(ctx: Ctx, file: DemoFile): Promise<boolean> {
+  const found = await Promise.all([findApiKey(ctx, file.apiKey), findApiKey(ctx, file.managementKey)]);
+  return found.every((key) => key?.organization.id === file.tenantId);
+}
+
+export async function demoKeys(ctx: Ctx, known: DemoFile | undefined): Promise<Keys> {
+  if (known !== undefined && (await stillGood(ctx, known))) return known;
+  const tenantId = await demoOrganization(ctx);
+  const reading = makeApiKey();
+  const managing = makeApiKey();
+  await inTransaction({ db: ctx.db, organizationId: tenantId }, async (tx) => {
+    const owner = await tx('memberships').orderBy('joined_at').first<{ user_id: string }>('user_id');
+    await tx('api_keys').where('name', 'like', 'Demo: %').whereNull('revoked_at').update({ revoked_at: tx.fn.now() });
+    const row = (name: string, key: typeof reading, permissions: string[]) => ({
+      id: newId(),
+      organization_id: tenantId,
+      name,
+      prefix: key.prefix,
+      secret_hash: key.hash,
+      scope_permissions: permissions,
+      created_by: owner?.user_id,
+    });
+    await tx('api_keys').insert([row('Demo: reading', reading, ['read']), row('Demo: management', managing, ['read', 'write'])]);
+  });
+  return { tenantId, apiKey: reading.secret, managementKey: managing.secret };
+}

@@ -1,0 +1,115 @@
+// The account's own database and the two ways into it: `setup` as its owner, for loading and administration, and `reader` for every
+// query of a caller. A reader works as portal_simulator: read-only, with a time limit, and with nothing in sight but the suiteql views.
+import { randomBytes } from 'node:crypto';
+import { Client, Pool, type PoolConfig } from 'pg';
+import { quote } from '../tables/table.ts';
+
+export type AdminConnection = { host: string; port: number; user: string; database: string; password?: string };
+export type AccountDatabase = { setup: Pool; reader: Pool; close(): Promise<void> };
+export type ReaderOptions = { timeZone: string; dateOrder: 'MDY' | 'DMY'; statementTimeoutMs: number };
+
+const LOCK_PATIENCE_MS = 2_000;
+const ACCOUNT_LOCK = 7_311_002;
+
+const SETUP_TABLES = `
+CREATE SCHEMA IF NOT EXISTS setup;
+CREATE TABLE IF NOT EXISTS setup.load (data text NOT NULL, views text NOT NULL, lastchange timestamptz NOT NULL);
+CREATE TABLE IF NOT EXISTS setup.setting (name text PRIMARY KEY, value text NOT NULL);
+CREATE TABLE IF NOT EXISTS setup.integration (client_id text PRIMARY KEY, name text NOT NULL, created_at timestamptz NOT NULL);
+CREATE TABLE IF NOT EXISTS setup.certificate (certificate_id text PRIMARY KEY, client_id text NOT NULL REFERENCES setup.integration,
+  pem text NOT NULL, not_after timestamptz NOT NULL, created_at timestamptz NOT NULL, revoked_at timestamptz)`;
+
+export async function openDatabase(admin: AdminConnection, database: string, options: ReaderOptions): Promise<AccountDatabase> {
+  const reader = `${database}_reader`.slice(0, 63);
+  const password = randomBytes(24).toString('base64url');
+  await makeDatabase(admin, database);
+  const lock = await holdAccount({ ...admin, database });
+  try {
+    await lock.query(SETUP_TABLES);
+    await makeReader(lock, database, reader, password);
+  } catch (error) {
+    await lock.end();
+    throw error;
+  }
+  const setup = makePool({ ...admin, database, max: 3 });
+  const { password: _adminPassword, ...address } = admin;
+  const pool = makePool({ ...address, database, user: reader, password, max: 8, options: readerSettings(options) });
+  return {
+    setup,
+    reader: pool,
+    async close() {
+      await Promise.all([setup.end(), pool.end()]);
+      await lock.query(`DROP ROLE IF EXISTS ${quote(reader)}`);
+      await lock.end();
+    },
+  };
+}
+
+async function makeDatabase(admin: AdminConnection, database: string): Promise<void> {
+  const client = new Client(admin);
+  await client.connect();
+  try {
+    const { rows } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [database]);
+    if (rows.length === 0) await client.query(`CREATE DATABASE ${quote(database)} TEMPLATE template0`);
+  } catch (error) {
+    if (!hasCode(error, '42P04', '23505')) throw error; // another start was faster
+  } finally {
+    await client.end();
+  }
+}
+
+/** One process per account: tokens, faults and business time live in it. A process that was killed lets go within moments. */
+async function holdAccount(config: AdminConnection): Promise<Client> {
+  const client = new Client(config);
+  client.on('error', () => undefined); // a lost connection shows in the next query
+  await client.connect();
+  for (let waitedMs = 0; ; waitedMs += 100) {
+    const { rows } = await client.query<{ held: boolean }>('SELECT pg_try_advisory_lock($1) AS held', [ACCOUNT_LOCK]);
+    if (rows[0]?.held) return client;
+    if (waitedMs >= LOCK_PATIENCE_MS) {
+      await client.end();
+      throw new Error(`Another process runs the account in database ${config.database}.`);
+    }
+    await new Promise((resolve) => { setTimeout(resolve, 100); });
+  }
+}
+
+/** The login has no rights but to become portal_simulator, so that not even a query that broke out would find any. */
+async function makeReader(client: Client, database: string, reader: string, password: string): Promise<void> {
+  await client.query(`DO $$ BEGIN
+    CREATE ROLE portal_simulator NOLOGIN NOINHERIT;
+    EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$`);
+  await client.query(`DO $$ BEGIN
+    CREATE ROLE ${quote(reader)} LOGIN;
+    EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$`);
+  await client.query(`ALTER ROLE ${quote(reader)} LOGIN PASSWORD '${password}'`);
+  await client.query(`GRANT portal_simulator TO ${quote(reader)}`);
+  await client.query(`REVOKE ALL ON DATABASE ${quote(database)} FROM PUBLIC`);
+  await client.query(`GRANT CONNECT ON DATABASE ${quote(database)} TO portal_simulator`);
+}
+
+function readerSettings({ timeZone, dateOrder, statementTimeoutMs }: ReaderOptions): string {
+  const settings = {
+    role: 'portal_simulator',
+    default_transaction_read_only: 'on',
+    statement_timeout: String(statementTimeoutMs),
+    idle_in_transaction_session_timeout: String(statementTimeoutMs),
+    search_path: 'suiteql,pg_catalog',
+    TimeZone: timeZone,
+    DateStyle: `ISO,${dateOrder}`,
+    jit: 'off', // costs more than it saves on pages of a thousand rows
+    max_parallel_workers_per_gather: '0',
+  };
+  return Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`).join(' ');
+}
+
+function makePool(config: PoolConfig): Pool {
+  const pool = new Pool(config);
+  // A lost connection shows in the query that uses it, and the pool makes another; unheard, it would end the process.
+  pool.on('error', () => undefined);
+  pool.on('connect', (client) => { client.on('error', () => undefined); });
+  return pool;
+}
+
+export const hasCode = (error: unknown, ...codes: string[]): boolean =>
+  error instanceof Error && 'code' in error && codes.includes(String(error.code));

@@ -1,0 +1,74 @@
+// Reads records from SuiteQL's views and writes them as the record service does: typed JSON, null fields left out, references and
+// enumerations as objects.
+import type { PoolClient } from 'pg';
+import { asText } from '../database/snapshot.ts';
+import { ALL_TABLES } from '../tables/all-tables.ts';
+import { labelColumn, quote } from '../tables/table.ts';
+import { LINE_PROPERTIES, type Property, type RecordType } from './record-types.ts';
+
+export type RecordBody = Record<string, unknown>;
+
+const UTC_TIME = `'YYYY-MM-DD"T"HH24:MI:SS"Z"'`;
+
+/** Undefined if there is no such record. `id` is digits, perhaps with a sign. */
+export async function readRecord(client: PoolClient, type: RecordType, id: string, origin: string): Promise<RecordBody | undefined> {
+  const kind = type.transactionType === undefined ? '' : `AND type = '${type.transactionType}'`;
+  const [row] = await readRows(client, type.table, type.properties, `id = $1 ${kind}`, id);
+  return row && writeProperties(type.properties, row, origin, false);
+}
+
+export async function readLines(client: PoolClient, type: RecordType, id: string, origin: string): Promise<RecordBody[]> {
+  const rows = await readRows(client, 'transactionline', LINE_PROPERTIES, `"transaction" = $1 AND mainline = 'F' ORDER BY linesequencenumber`, id);
+  return rows.map((row) => ({ links: [], ...writeProperties(LINE_PROPERTIES, row, origin, type.lines?.isNegated === false) }));
+}
+
+/** Record lists come in an arbitrary order that callers can't choose. */
+export async function listIds(client: PoolClient, type: RecordType, limit: number, offset: number): Promise<{ ids: string[]; total: number }> {
+  const where = type.transactionType === undefined ? '' : `WHERE type = '${type.transactionType}'`;
+  const view = `suiteql.${quote(type.table)}`;
+  const page = await client.query<{ id: string }>({
+    text: `SELECT id FROM ${view} ${where} ORDER BY md5(id::text) LIMIT ${limit} OFFSET ${offset}`, types: asText,
+  });
+  const count = await client.query<{ total: string }>({ text: `SELECT count(*) AS total FROM ${view} ${where}`, types: asText });
+  return { ids: page.rows.map((row) => row.id), total: Number(count.rows[0]?.total ?? 0) };
+}
+
+type Row = Record<string, string | null>;
+
+async function readRows(client: PoolClient, table: string, properties: readonly Property[], where: string, id: string): Promise<Row[]> {
+  const list = properties.flatMap((property) => {
+    const column = quote(property.column);
+    const value = property.kind === 'date-time' ? `to_char(${column} AT TIME ZONE 'UTC', ${UTC_TIME})` : column;
+    const label = hasLabel(table, property.column) ? [`${quote(labelColumn(property.column))} AS ${quote(`${property.name} label`)}`] : [];
+    return [`${value} AS ${quote(property.name)}`, ...label];
+  });
+  const text = `SELECT ${list.join(', ')} FROM suiteql.${quote(table)} WHERE ${where}`;
+  return (await client.query<Row>({ text, values: [id], types: asText })).rows;
+}
+
+const hasLabel = (table: string, column: string): boolean =>
+  ALL_TABLES.some((known) => known.name === table && known.columns.some((c) => c.name === column && c.label !== undefined));
+
+function writeProperties(properties: readonly Property[], row: Row, origin: string, keepsSign: boolean): RecordBody {
+  const body: RecordBody = {};
+  for (const property of properties) {
+    const value = row[property.name];
+    if (value !== null && value !== undefined) body[property.name] = writeValue(property, value, row[`${property.name} label`] ?? undefined, origin, keepsSign);
+  }
+  return body;
+}
+
+function writeValue(property: Property, value: string, label: string | undefined, origin: string, keepsSign: boolean): unknown {
+  switch (property.kind) {
+    case 'boolean': return value === 'T';
+    case 'number':
+    case 'integer': return property.isNegated && !keepsSign ? 0 - Number(value) : Number(value);
+    case 'reference': return {
+      links: [{ rel: 'self', href: `${origin}/services/rest/record/v1/${(property.to ?? '').toLowerCase()}/${value}`, method: 'GET' }],
+      id: value,
+      ...(label === undefined ? {} : { refName: label }),
+    };
+    case 'enum': return { links: [], id: value, refName: label?.split(' : ').at(-1) ?? value };
+    default: return value;
+  }
+}

@@ -1,0 +1,76 @@
+// What an administrator sets up in NetSuite for a service that signs in by certificate: integration records and their certificates.
+import { randomBytes, X509Certificate } from 'node:crypto';
+import type { Pool } from 'pg';
+import type { Clock } from '../../../core/clock.ts';
+
+export type KnownCertificate = { clientId: string; pem: string; notAfter: Date; revoked: boolean };
+export type Integrations = {
+  create(name: string): Promise<{ clientId: string }>;
+  uploadCertificate(clientId: string, certificatePem: string): Promise<{ certificateId: string }>;
+  revokeCertificate(certificateId: string): Promise<void>;
+  findCertificate(certificateId: string): Promise<KnownCertificate | undefined>;
+  exists(clientId: string): Promise<boolean>;
+};
+
+const SHORTEST_RSA_BITS = 3072;
+const CURVES = ['prime256v1', 'secp384r1', 'secp521r1'];
+const MOST_ACTIVE_CERTIFICATES = 5;
+
+export function makeIntegrations(pool: Pool, clock: Clock): Integrations {
+  const exists = async (clientId: string): Promise<boolean> =>
+    (await pool.query('SELECT 1 FROM setup.integration WHERE client_id = $1', [clientId])).rows.length > 0;
+  return {
+    exists,
+    async create(name) {
+      const clientId = randomBytes(32).toString('hex');
+      await pool.query('INSERT INTO setup.integration (client_id, name, created_at) VALUES ($1, $2, $3)', [clientId, name, clock.now()]);
+      return { clientId };
+    },
+    async uploadCertificate(clientId, certificatePem) {
+      if (!(await exists(clientId))) throw new RangeError('The account has no integration with this client id.');
+      const certificate = checkCertificate(certificatePem, clock.now());
+      const { rows } = await pool.query<{ count: string }>(`SELECT count(*) FROM setup.certificate
+        WHERE client_id = $1 AND revoked_at IS NULL AND not_after > $2`, [clientId, clock.now()]);
+      if (Number(rows[0]?.count) >= MOST_ACTIVE_CERTIFICATES) {
+        throw new RangeError(`An integration has at most ${MOST_ACTIVE_CERTIFICATES} active certificates; revoke one first.`);
+      }
+      const certificateId = randomBytes(32).toString('base64url');
+      await pool.query('INSERT INTO setup.certificate (certificate_id, client_id, pem, not_after, created_at) VALUES ($1, $2, $3, $4, $5)',
+        [certificateId, clientId, certificate.toString(), new Date(certificate.validTo), clock.now()]);
+      return { certificateId };
+    },
+    async revokeCertificate(certificateId) {
+      const { rowCount } = await pool.query('UPDATE setup.certificate SET revoked_at = COALESCE(revoked_at, $2) WHERE certificate_id = $1',
+        [certificateId, clock.now()]);
+      if (rowCount === 0) throw new RangeError('The account has no certificate with this id.');
+    },
+    async findCertificate(certificateId) {
+      const { rows } = await pool.query<{ client_id: string; pem: string; not_after: Date; revoked_at: Date | null }>(
+        'SELECT client_id, pem, not_after, revoked_at FROM setup.certificate WHERE certificate_id = $1', [certificateId]);
+      const row = rows[0];
+      return row && { clientId: row.client_id, pem: row.pem, notAfter: row.not_after, revoked: row.revoked_at !== null };
+    },
+  };
+}
+
+/** RSA of 3072 or more bits or one of three curves; in force now; for two years at the most. */
+function checkCertificate(pem: string, now: Date): X509Certificate {
+  const certificate = readCertificate(pem);
+  const { asymmetricKeyType: type, asymmetricKeyDetails: details } = certificate.publicKey;
+  const isStrong = type === 'rsa' ? (details?.modulusLength ?? 0) >= SHORTEST_RSA_BITS : type === 'ec' && CURVES.includes(details?.namedCurve ?? '');
+  if (!isStrong) throw new RangeError('A certificate has an RSA key of 3072 bits or more, or a key on the curve P-256, P-384 or P-521.');
+  const [from, to] = [new Date(certificate.validFrom), new Date(certificate.validTo)];
+  if (to <= now) throw new RangeError('The certificate has expired.');
+  const twoYearsOn = new Date(from);
+  twoYearsOn.setUTCFullYear(from.getUTCFullYear() + 2);
+  if (to > twoYearsOn) throw new RangeError('A certificate is valid for two years at the most.');
+  return certificate;
+}
+
+function readCertificate(pem: string): X509Certificate {
+  try {
+    return new X509Certificate(pem);
+  } catch (error) {
+    throw new RangeError('This is not an X.509 certificate in PEM.', { cause: error });
+  }
+}

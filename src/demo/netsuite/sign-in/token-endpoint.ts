@@ -1,0 +1,107 @@
+// POST /services/rest/auth/oauth2/v1/token: OAuth 2.0 client credentials, where the client proves itself by a JWT signed with the key
+// of a certificate that an administrator uploaded. The caller learns the OAuth error alone; the audit list learns the reason.
+import type { Request, Response } from 'express';
+import jwt from 'jsonwebtoken';
+import type { Clock } from '../../../core/clock.ts';
+import { originOf, sendJson } from '../wire.ts';
+import type { Audit } from '../audit.ts';
+import { type AccessTokens, TOKEN_SECONDS } from './access-tokens.ts';
+import type { Integrations } from './integrations.ts';
+
+export const TOKEN_PATH = '/services/rest/auth/oauth2/v1/token';
+
+type OauthError = 'invalid_request' | 'invalid_grant' | 'unsupported_grant_type' | 'invalid_scope' | 'unauthorized_client' | 'invalid_client';
+type Parts = { integrations: Integrations; tokens: AccessTokens; audit: Audit; clock: Clock; accountId: string };
+
+class TokenRefusal extends Error {
+  readonly error: OauthError;
+  constructor(error: OauthError, reason: string) {
+    super(reason);
+    this.error = error;
+  }
+}
+
+const ALGORITHMS: jwt.Algorithm[] = ['PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'];
+const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
+const LONGEST_VALIDITY_SECONDS = 3600;
+const CLOCK_TOLERANCE_SECONDS = 300;
+
+export async function answerTokenRequest(parts: Parts, request: Request, response: Response): Promise<void> {
+  response.set('cache-control', 'no-store');
+  try {
+    await checkTokenRequest(parts, request);
+    const body = { access_token: parts.tokens.issue(), expires_in: TOKEN_SECONDS, token_type: 'Bearer' };
+    await sendJson(response, 200, 'application/json; charset=UTF-8', body);
+  } catch (refusal) {
+    if (!(refusal instanceof TokenRefusal)) throw refusal;
+    const status = refusal.error === 'invalid_client' ? 401 : 400;
+    if (status === 401) response.set('www-authenticate', `Basic realm="${parts.accountId}"`);
+    parts.audit.note(`${request.method} ${request.originalUrl}`, status, refusal.message);
+    await sendJson(response, status, 'application/json; charset=UTF-8', { error: refusal.error });
+  }
+}
+
+async function checkTokenRequest({ integrations, clock, accountId }: Parts, request: Request): Promise<void> {
+  const form = readForm(request);
+  const grantType = form('grant_type');
+  if (grantType !== 'client_credentials') throw new TokenRefusal('unsupported_grant_type', `the grant type is ${grantType}`);
+  if (form('client_assertion_type') !== ASSERTION_TYPE) throw new TokenRefusal('invalid_request', 'the client assertion type is not jwt-bearer');
+  const assertion = form('client_assertion');
+  const decoded = jwt.decode(assertion, { complete: true });
+  if (!decoded || typeof decoded.payload === 'string') throw new TokenRefusal('invalid_grant', 'the assertion is not a JWT');
+  const { header, payload } = decoded;
+  const certificate = header.kid === undefined ? undefined : await integrations.findCertificate(header.kid);
+  if (!certificate) throw new TokenRefusal('invalid_grant', `no certificate has the id ${header.kid ?? '(no kid)'}`);
+  if (certificate.revoked) throw new TokenRefusal('invalid_grant', 'the certificate has been revoked');
+  if (certificate.notAfter <= clock.now()) throw new TokenRefusal('invalid_grant', 'the certificate has expired');
+  if (payload.iss === undefined || !(await integrations.exists(payload.iss))) {
+    throw new TokenRefusal('invalid_client', `iss ${payload.iss ?? '(none)'} is no client id of this account`);
+  }
+  if (payload.iss !== certificate.clientId) throw new TokenRefusal('invalid_grant', 'the certificate belongs to another integration');
+  const claims = verifyAssertion(assertion, certificate.pem, audiences(request, accountId), clock);
+  checkValidity(claims, clock);
+  checkScope(claims['scope']);
+}
+
+function readForm(request: Request): (name: string) => string {
+  if (!/^application\/x-www-form-urlencoded\b/i.test(request.get('content-type') ?? '')) {
+    throw new TokenRefusal('invalid_request', 'the content type is not application/x-www-form-urlencoded');
+  }
+  const form = new URLSearchParams(typeof request.body === 'string' ? request.body : '');
+  return (name) => {
+    const values = form.getAll(name);
+    const [value] = values;
+    if (values.length !== 1 || !value) throw new TokenRefusal('invalid_request', `${name} must be given once`);
+    return value;
+  };
+}
+
+/** The address as the caller wrote it, and the one that the account has in the world. */
+function audiences(request: Request, accountId: string): [string, string] {
+  const host = `${accountId.toLowerCase().replaceAll('_', '-')}.suitetalk.api.netsuite.com`;
+  return [`${originOf(request)}${TOKEN_PATH}`, `https://${host}${TOKEN_PATH}`];
+}
+
+function verifyAssertion(assertion: string, pem: string, audience: [string, string], clock: Clock): jwt.JwtPayload {
+  try {
+    const claims = jwt.verify(assertion, pem, { algorithms: ALGORITHMS, audience, clockTimestamp: Math.floor(clock.now().getTime() / 1000) });
+    if (typeof claims === 'string') throw new TokenRefusal('invalid_grant', 'the assertion has no claims');
+    return claims;
+  } catch (error) {
+    if (error instanceof TokenRefusal) throw error;
+    throw new TokenRefusal('invalid_grant', `the assertion was not accepted: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function checkValidity({ iat, exp }: jwt.JwtPayload, clock: Clock): void {
+  if (iat === undefined || exp === undefined) throw new TokenRefusal('invalid_grant', 'the assertion needs iat and exp');
+  if (exp - iat > LONGEST_VALIDITY_SECONDS) throw new TokenRefusal('invalid_grant', 'the assertion is valid for more than 60 minutes');
+  if (exp <= iat) throw new TokenRefusal('invalid_grant', 'the assertion ends before it begins');
+  if (iat > clock.now().getTime() / 1000 + CLOCK_TOLERANCE_SECONDS) throw new TokenRefusal('invalid_grant', 'the assertion was issued in the future');
+}
+
+/** A list, or a text with commas or spaces: both are in use. */
+function checkScope(scope: unknown): void {
+  const scopes: unknown[] = Array.isArray(scope) ? scope : typeof scope === 'string' ? scope.split(/[\s,]+/) : [];
+  if (!scopes.includes('rest_webservices')) throw new TokenRefusal('invalid_scope', 'the scope has no rest_webservices');
+}

@@ -1,0 +1,62 @@
+// Runs a compiled query as the unprivileged reader, in one read-only snapshot, and turns PostgreSQL's complaints into NetSuite's.
+import type { PoolClient } from 'pg';
+import { asText, inSnapshot, type QuerySettings } from '../database/snapshot.ts';
+import { type CompiledQuery, compileQuery } from './compile.ts';
+import { type Field, renderRows, type WireRow } from './render.ts';
+import { badMoment, SuiteqlError, syntaxError, unknownIdentifier, unsupported } from './suiteql-error.ts';
+
+export type QueryRequest = { q: string; params: readonly (string | null)[]; limit: number; offset: number };
+export type QueryPage = { rows: WireRow[]; total: number };
+/** Whatever PostgreSQL reports that isn't the query's fault. */
+export class QueryFailure extends Error {}
+
+/** SuiteQL gives the first 100,000 rows of a query and the first 1,000 pages; what lies beyond is left out without a word. */
+const MOST_ROWS = 100_000;
+const MOST_PAGES = 1_000;
+
+export async function runQuery(settings: QuerySettings, request: QueryRequest): Promise<QueryPage> {
+  const compiled = compileQuery(request.q, settings.role);
+  if (compiled.parameters !== request.params.length) throw unsupported();
+  try {
+    return await inSnapshot(settings, (client) => readRows(client, settings, compiled, request));
+  } catch (error) {
+    throw explain(error, request.q, settings);
+  }
+}
+
+async function readRows(client: PoolClient, settings: QuerySettings, compiled: CompiledQuery, request: QueryRequest): Promise<QueryPage> {
+  const cap = Math.min(MOST_ROWS, MOST_PAGES * request.limit);
+  const limit = Math.max(0, Math.min(request.limit, cap - request.offset));
+  const values = [...request.params];
+  const page = await client.query<(string | null)[]>({ text: compiled.page(limit, request.offset), values, rowMode: 'array', types: asText });
+  const read = page.rows.length;
+  // A page that isn't full is the last one, so that its end is the number of rows; but not if it lies beyond the end.
+  const isEnd = read < request.limit && (read > 0 || request.offset === 0) && limit === request.limit;
+  const total = isEnd ? request.offset + read : await countRows(client, compiled, cap, values);
+  return { rows: renderRows(page.fields as Field[], page.rows, settings.dateFormat), total };
+}
+
+async function countRows(client: PoolClient, compiled: CompiledQuery, cap: number, values: (string | null)[]): Promise<number> {
+  const { rows } = await client.query<[string]>({ text: compiled.count(cap), values, rowMode: 'array', types: asText });
+  return Number(rows[0]?.[0] ?? 0);
+}
+
+const COLUMN_MISSING = /column "?(?:[^".\s]+\.)?([^".\s]+)"? does not exist/;
+const TABLE_MISSING = /missing FROM-clause entry for table "([^"]+)"/;
+const BAD_MOMENT = /"([^"]*)"/;
+const NEAR = /at or near "([^"]*)"/;
+
+function explain(error: unknown, query: string, settings: QuerySettings): Error {
+  if (error instanceof SuiteqlError) return error;
+  if (!(error instanceof Error)) return new QueryFailure('no error was given', { cause: error });
+  const code = 'code' in error ? String(error.code) : '';
+  const missing = COLUMN_MISSING.exec(error.message) ?? TABLE_MISSING.exec(error.message);
+  if ((code === '42703' || code === '42P01') && missing?.[1]) return unknownIdentifier(missing[1], [], error);
+  if (code === '22007' || code === '22008') {
+    return badMoment(BAD_MOMENT.exec(error.message)?.[1] ?? '', settings.dateFormat.name, settings.timeZone);
+  }
+  if (code === '42601') return syntaxError(query, { text: NEAR.exec(error.message)?.[1] ?? 'EOF', line: 1, column: query.length });
+  // Class 22 and 42: values and types that don't fit; 0A: not supported; 54: too complex; 21: a subquery with too many rows.
+  if (/^(22|42|0A|54|21)/.test(code)) return unsupported(error);
+  return new QueryFailure(error.message, { cause: error });
+}

@@ -1,0 +1,26 @@
+// The sentences with which SuiteQL refuses a query. Callers take them apart to find the table or column, so wording matters.
+
+const PREFIX = 'Invalid search query. Detailed unprocessed description follows. ';
+
+export class SuiteqlError extends Error {
+  constructor(description: string, options?: ErrorOptions) {
+    super(PREFIX + description, options);
+  }
+}
+
+export const unknownTable = (name: string): SuiteqlError => new SuiteqlError(`Invalid search type: ${name}.`);
+
+export const unseenTable = (name: string): SuiteqlError => new SuiteqlError(`Search error occurred: Record '${name}' was not found.`);
+
+/** `available` are the tables of the query by their names in it. */
+export const unknownIdentifier = (name: string, available: readonly (readonly [string, string])[], cause?: unknown): SuiteqlError =>
+  new SuiteqlError(`Search error occurred: Unknown identifier '${name}'. Available identifiers are: {${
+    available.map(([alias, table]) => `${alias}=${table}`).join(', ')}}.`, { cause });
+
+export const unsupported = (cause?: unknown): SuiteqlError => new SuiteqlError('Search error occurred: Invalid or unsupported search.', { cause });
+
+export const syntaxError = (query: string, near: { text: string; line: number; column: number }): SuiteqlError =>
+  new SuiteqlError(`Failed to parse SQL [${query}]: syntax error, near: ${near.text}(${near.line},${near.column}, token code:0)`);
+
+export const badMoment = (text: string, format: string, timeZone: string): SuiteqlError =>
+  new SuiteqlError(`Search error occurred: Parse of date/time "${text}" failed with date format "${format}" in time zone ${timeZone}`);

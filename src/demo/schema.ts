@@ -1,0 +1,79 @@
+// What the demo publishes as v1: customers and invoices with their lines, named as a customer of the wholesaler would name them.
+
+const text = ['eq', 'contains', 'starts_with'];
+const range = ['eq', 'gte', 'lte', 'gt', 'lt'];
+const dates = ['eq', 'after', 'before', 'gte', 'lte', 'null'];
+const field = (name: string, source: string, description: string) => ({ name, source, description });
+
+const invoices = {
+  name: 'invoices',
+  recordType: 'invoice',
+  description: 'Invoices to wholesale customers, with their lines. Cash sales have no customer.',
+  fields: [
+    field('number', 'tranid', 'The number printed on the invoice'),
+    field('date', 'trandate', 'Date of the invoice'),
+    field('dueDate', 'duedate', 'When it is due'),
+    field('status', 'status.name', 'Open or paid in full, as the ERP names it'),
+    field('customerId', 'entity', 'Id of the customer; null for a cash sale'),
+    field('customerName', 'entity.name', 'Name of the customer in the ERP'),
+    field('currency', 'currency.name', 'Currency of the amounts'),
+    field('total', 'foreigntotal', "Total in the invoice's currency"),
+    field('amountDue', 'foreignamountunpaid', 'What is still to be paid'),
+    field('modifiedAt', 'lastmodifieddate', 'When the ERP last changed it'),
+    {
+      ...field('lines', 'lines', "The lines, in their order. Quantities and amounts carry the ERP's sign: negative on a sale"),
+      fields: [
+        field('line', 'linesequencenumber', 'Number of the line'),
+        field('itemId', 'item', 'Id of the item'),
+        field('item', 'item.name', 'Stock code of the item'),
+        field('description', 'memo', 'What was sold'),
+        field('quantity', 'quantity', 'Pieces'),
+        field('rate', 'rate', 'Price of a piece'),
+        field('amount', 'netamount', 'Amount of the line'),
+      ],
+    },
+  ],
+  filters: [
+    { field: 'number', operators: text },
+    { field: 'date', operators: dates },
+    { field: 'dueDate', operators: dates },
+    { field: 'status', operators: ['eq', 'not'] },
+    { field: 'customerId', operators: ['eq', 'null'] },
+    { field: 'customerName', operators: text },
+    { field: 'total', operators: range },
+    { field: 'amountDue', operators: range },
+    { field: 'modifiedAt', operators: dates },
+  ],
+  sorts: ['number', 'date', 'dueDate', 'total', 'amountDue', 'modifiedAt'],
+  defaultSort: { field: 'date', order: 'desc' },
+  maxPageSize: 1000,
+};
+
+const customers = {
+  name: 'customers',
+  recordType: 'customer',
+  description: "The wholesaler's customers.",
+  fields: [
+    field('number', 'entityid', 'Customer number in the ERP'),
+    field('isPerson', 'isperson', 'A person rather than a company'),
+    field('isInactive', 'isinactive', 'No longer buys here'),
+    field('currency', 'currency.name', 'Currency the customer buys in'),
+    field('createdAt', 'datecreated', 'When the ERP first knew the customer'),
+    field('modifiedAt', 'lastmodifieddate', 'When the ERP last changed the customer'),
+  ],
+  filters: [
+    { field: 'number', operators: text },
+    { field: 'isInactive', operators: ['eq'] },
+    { field: 'createdAt', operators: dates },
+    { field: 'modifiedAt', operators: dates },
+  ],
+  sorts: ['number', 'createdAt', 'modifiedAt'],
+  defaultSort: { field: 'number', order: 'asc' },
+  maxPageSize: 1000,
+};
+
+export const demoEndpoints = [invoices, customers];
+export const demoRecordTypes = [
+  { recordType: 'customer', name: 'Customers' },
+  { recordType: 'invoice', name: 'Invoices' },
+];

@@ -1,0 +1,87 @@
+// Turns anything thrown into the one error body. A caller sees the words of an AppError; of any other error it sees nothing
+// but the request id, under which the log holds the cause.
+import type { ErrorRequestHandler, RequestHandler, Response } from 'express';
+import { ZodError } from 'zod';
+import { AppError, type ErrorDetail } from '../core/errors.ts';
+import type { Log } from '../core/log.ts';
+
+export type ErrorBody = { error: { code: string; message: string; details?: readonly ErrorDetail[]; requestId: string } };
+
+const bodyParserProblems: Readonly<Record<string, AppError>> = {
+  'entity.parse.failed': new AppError('BAD_REQUEST', 'The body is not valid JSON', {
+    details: [{ path: '', code: 'malformed_json', message: 'The body is not valid JSON' }],
+  }),
+  'entity.too.large': new AppError('BAD_REQUEST', 'The body is too large', {
+    status: 413,
+    details: [{ path: '', code: 'too_large', message: 'The body is too large' }],
+  }),
+  'encoding.unsupported': new AppError('BAD_REQUEST', 'The content encoding is not supported', { status: 415 }),
+  'charset.unsupported': new AppError('BAD_REQUEST', 'The charset is not supported; send UTF-8', { status: 415 }),
+  'request.aborted': new AppError('BAD_REQUEST', 'The request was cut short'),
+  'request.size.invalid': new AppError('BAD_REQUEST', 'The body does not have the announced length'),
+};
+
+/** PostgreSQL's classes for "not now": no connection, too many, shutting down, cancelled by a timeout. */
+const notNow = /^(08|53|57)|^(ECONNREFUSED|ECONNRESET|EPIPE|ENOENT)$/;
+const errorText = (error: unknown, key: 'type' | 'code'): string => {
+  const value = typeof error === 'object' && error !== null ? (error as Record<string, unknown>)[key] : undefined;
+  return typeof value === 'string' ? value : '';
+};
+
+/** The AppError that a caller may see for any thrown value. */
+export function toAppError(error: unknown): AppError {
+  if (error instanceof AppError) return error;
+  if (error instanceof URIError) return new AppError('BAD_REQUEST', 'The address holds a malformed escape');
+  const parser = bodyParserProblems[errorText(error, 'type')];
+  if (parser !== undefined) return parser;
+  const poolTimeout =
+    error instanceof Error && /timeout exceeded when trying to connect|Timeout acquiring a connection/.test(error.message);
+  if (poolTimeout || notNow.test(errorText(error, 'code'))) {
+    return new AppError('INTERNAL_ERROR', 'The service is busy or its database is away; try again', {
+      status: 503,
+      headers: { 'Retry-After': '2' },
+      cause: error,
+    });
+  }
+  return new AppError('INTERNAL_ERROR', 'Something went wrong here; the request id helps to find out what', { cause: error });
+}
+
+export const requestIdOf = (res: Response): string => String(res.locals['requestId'] ?? '');
+
+export function sendError(res: Response, error: AppError): void {
+  for (const [name, value] of Object.entries(error.headers)) res.setHeader(name, value);
+  if (error.status === 401) res.setHeader('WWW-Authenticate', 'Bearer');
+  res.setHeader('Cache-Control', 'no-store');
+  const body: ErrorBody = {
+    error: {
+      code: error.code,
+      message: error.message,
+      ...(error.details.length > 0 && { details: error.details }),
+      requestId: requestIdOf(res),
+    },
+  };
+  res.status(error.status).json(body);
+}
+
+export function errorHandler(log: Log): ErrorRequestHandler {
+  return (error: unknown, _req, res, _next) => {
+    const shown = toAppError(error);
+    if (shown.status >= 500) {
+      const cause = error instanceof AppError ? (error.cause ?? error) : error;
+      log.error(
+        { requestId: requestIdOf(res), err: cause instanceof ZodError ? new Error(`an answer broke its schema: ${cause.message}`) : cause },
+        shown.message,
+      );
+    }
+    if (res.headersSent) {
+      res.destroy();
+      return;
+    }
+    sendError(res, shown);
+  };
+}
+
+/** Every address that no route answers. */
+export const unknownAddress: RequestHandler = () => {
+  throw new AppError('NOT_FOUND', 'There is nothing at this address');
+};

@@ -1,0 +1,95 @@
+// Reads route values into an Express router: request-log → authenticate → rate-limit → invoke.
+import express, { type Request, type RequestHandler, type Response, Router } from 'express';
+import type { Ctx } from '../core/ctx.ts';
+import { AppError } from '../core/errors.ts';
+import type { VerifyToken } from '../identity/access-token.ts';
+import { authenticate, budgetKey, requestCtx } from './authenticate.ts';
+import { once } from './idempotency.ts';
+import { requestBudget } from './rate-limit.ts';
+import { type Answer, type AnyRoute, goodStatus, invoke, type PublicRoute, type Route } from './route.ts';
+
+const maxBodyBytes = 1024 * 1024;
+
+function send(res: Response, { status, body }: Answer): void {
+  res.setHeader('Cache-Control', 'no-store');
+  if (body === undefined) res.status(status).end();
+  else res.status(status).json(body);
+}
+
+const expressPath = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ':$1');
+
+/** A body must say that it is JSON; one that says nothing and holds nothing is no body. */
+const jsonOnly: RequestHandler = (req, _res, next) => {
+  const hasBody = req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;
+  if (hasBody && req.is('application/json') === false) {
+    throw new AppError('BAD_REQUEST', 'The body must be application/json', {
+      status: 415,
+      details: [{ path: 'content-type', code: 'unsupported_media_type', message: 'Send application/json' }],
+    });
+  }
+  next();
+};
+
+function serve(route: Route): RequestHandler {
+  return async (req: Request, res: Response) => {
+    const ctx = requestCtx(res);
+    const raw = { params: req.params, query: req.query, body: req.body as unknown };
+    const key = req.headers['idempotency-key'];
+    const answer = await invoke(route, ctx, raw, async (handle) => {
+      if (route.method !== 'POST' || typeof key !== 'string') return handle();
+      const { answer: stored, replayed } = await once(ctx, route, key, raw.body, raw.params, handle);
+      if (replayed) res.setHeader('Idempotency-Replayed', 'true');
+      return stored;
+    });
+    send(res, answer);
+  };
+}
+
+const servePublic =
+  (ctx: Ctx, route: PublicRoute): RequestHandler =>
+  async (_req, res) => {
+    send(res, { status: goodStatus(route), body: await route.handler(ctx) });
+  };
+
+const methods = { GET: 'get', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 'delete' } as const;
+
+/** Answers 405 with `Allow` where the path is known and the method isn't. */
+function refuseOtherMethods(router: Router, routes: readonly AnyRoute[]): void {
+  const allowed = new Map<string, string[]>();
+  for (const { path, method } of routes) {
+    const held = allowed.get(path) ?? [];
+    allowed.set(path, [...held, method, ...(method === 'GET' ? ['HEAD'] : [])]);
+  }
+  for (const [path, names] of allowed) {
+    router.all(expressPath(path), (req) => {
+      throw new AppError('BAD_REQUEST', `${req.method} is not allowed here`, {
+        status: 405,
+        headers: { Allow: names.join(', ') },
+        details: [{ path: '', code: 'method_not_allowed', message: `Allowed: ${names.join(', ')}` }],
+      });
+    });
+  }
+}
+
+/** Addresses without parameters go first, so that `/whoami/organizations` is never taken for an id. */
+const literalFirst = (a: AnyRoute, b: AnyRoute): number => a.path.split('{').length - b.path.split('{').length;
+
+export function routeRouter(ctx: Ctx, routes: readonly AnyRoute[], verify: VerifyToken): Router {
+  const router = Router({ caseSensitive: true });
+  for (const route of routes) {
+    if (route.access === 'public') router[methods[route.method]](expressPath(route.path), servePublic(ctx, route));
+  }
+  const guarded = Router({ caseSensitive: true });
+  guarded.use(
+    authenticate(ctx, verify),
+    requestBudget(ctx, (_req, res) => budgetKey(res)),
+    jsonOnly,
+    express.json({ limit: maxBodyBytes, strict: true }),
+  );
+  for (const route of [...routes].sort(literalFirst)) {
+    if (route.access === 'credential') guarded[methods[route.method]](expressPath(route.path), serve(route));
+  }
+  refuseOtherMethods(guarded, routes);
+  router.use(guarded);
+  return router;
+}

@@ -1,0 +1,54 @@
+// The fields that many operations share, each with the form it has on the wire.
+import { z } from 'zod';
+
+/** Query and path values arrive as text; `openapi` in the metadata says how the description shows them. */
+const wire = (schema: Record<string, unknown>) => ({ openapi: schema });
+
+export const Id = z
+  .string()
+  .regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/, 'must be a UUID in lower case')
+  .meta(wire({ type: 'string', format: 'uuid' }));
+
+export const Instant = z.string().meta(wire({ type: 'string', format: 'date-time', description: 'RFC 3339, UTC' }));
+
+export const IdParams = z.strictObject({ id: Id });
+
+export const queryInteger = (bounds: { min: number; max: number; default: number }) =>
+  z
+    .string()
+    .regex(/^\d{1,9}$/, `must be a whole number from ${bounds.min} to ${bounds.max}`)
+    .transform(Number)
+    .refine((value) => value >= bounds.min && value <= bounds.max, `must be a whole number from ${bounds.min} to ${bounds.max}`)
+    .optional()
+    .transform((value) => value ?? bounds.default)
+    .meta(wire({ type: 'integer', minimum: bounds.min, maximum: bounds.max, default: bounds.default }));
+
+/** An instant in a query: RFC 3339 with a zone. */
+export const queryInstant = z.iso
+  .datetime({ offset: true, error: 'must be an RFC 3339 instant with a zone' })
+  .transform((text) => new Date(text))
+  .meta(wire({ type: 'string', format: 'date-time' }));
+
+/** Text a person typed: trimmed, no control characters. */
+export const shortText = (max: number) =>
+  z
+    .string()
+    .trim()
+    .min(1)
+    .max(max)
+    .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must not hold control characters');
+export const longText = (max: number) =>
+  z
+    .string()
+    .max(max)
+    .regex(/^[^\0\p{Cs}]*$/u, 'must not hold NUL or broken characters');
+
+export const Email = z
+  .email()
+  .max(254)
+  .transform((text) => text.toLowerCase())
+  .meta(wire({ type: 'string', format: 'email', maxLength: 254 }));
+
+/** A date of the database or the process as the wire shows it. */
+export const instant = (at: Date): string => at.toISOString().replace(/\.\d{3}Z$/, 'Z');
+export const instantOrNull = (at: Date | null): string | null => (at === null ? null : instant(at));

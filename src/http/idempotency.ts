@@ -1,0 +1,120 @@
+// A POST repeated with the same Idempotency-Key is answered from the first one's stored answer. Kept 24 h per organization,
+// credential and route. 401, 403, 429 and 5xx are never stored: trying again is then the right thing to do.
+import { createHash } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { RequestCtx } from '../core/ctx.ts';
+import { AppError, invalid } from '../core/errors.ts';
+import { inTransaction } from '../db/transaction.ts';
+import type { Answer, Route } from './route.ts';
+
+const waitMs = 10_000;
+const pollMs = 100;
+/** Longer than any handler runs: after that the first request is taken for dead. */
+const lockSeconds = 60;
+const acceptable = /^[\x21-\x7e]{1,255}$/;
+
+type Stored = { request_hash: Buffer; status: number | null; body: unknown; locked: boolean };
+type Claim = { readonly kind: 'mine' } | { readonly kind: 'stored'; readonly answer: Answer } | { readonly kind: 'busy' };
+
+const sameKeyOtherBody = (): AppError =>
+  invalid('This Idempotency-Key was used with another body', [
+    { path: 'Idempotency-Key', code: 'key_reused', message: 'Use a new key for a new request' },
+  ]);
+
+function stableText(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(stableText).join()}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${entries.map(([key, held]) => `${JSON.stringify(key)}:${stableText(held)}`).join()}}`;
+}
+
+async function claim(ctx: RequestCtx, routeId: string, key: string, hash: Buffer): Promise<Claim> {
+  const where = [ctx.organizationId, ctx.principal.credential.id, routeId, key];
+  return inTransaction(ctx, async (tx) => {
+    const { rowCount } = await tx.raw<{ rowCount: number }>(
+      `insert into idempotency_keys as held (organization_id, credential_id, route_id, key, request_hash, locked_until)
+       values (?, ?, ?, ?, ?, clock_timestamp() + make_interval(secs => ${lockSeconds}))
+       on conflict (organization_id, credential_id, route_id, key) do update
+         set request_hash = excluded.request_hash, locked_until = excluded.locked_until, status = null, body = null, created_at = now()
+         where held.created_at < now() - interval '24 hours' or (held.status is null and held.locked_until < clock_timestamp())`,
+      [...where, hash],
+    );
+    if (rowCount === 1) return { kind: 'mine' };
+    const { rows } = await tx.raw<{ rows: Stored[] }>(
+      `select request_hash, status, body, locked_until > clock_timestamp() as locked from idempotency_keys
+       where organization_id = ? and credential_id = ? and route_id = ? and key = ?`,
+      where,
+    );
+    const stored = rows[0];
+    if (stored === undefined) return { kind: 'busy' };
+    if (!stored.request_hash.equals(hash)) throw sameKeyOtherBody();
+    return stored.status === null
+      ? { kind: 'busy' }
+      : { kind: 'stored', answer: { status: stored.status, body: stored.body ?? undefined } };
+  });
+}
+
+async function settle(ctx: RequestCtx, route: Route, key: string, answer: Answer | null): Promise<void> {
+  const where = [ctx.organizationId, ctx.principal.credential.id, route.id, key];
+  const condition = 'organization_id = ? and credential_id = ? and route_id = ? and key = ?';
+  await inTransaction(ctx, async (tx) => {
+    if (answer === null) await tx.raw(`delete from idempotency_keys where ${condition}`, where);
+    else {
+      const secrets = Object.fromEntries((route.writeOnce ?? []).map((name) => [name, null]));
+      const body = answer.body === undefined ? null : JSON.stringify({ ...answer.body, ...secrets });
+      await tx.raw(`update idempotency_keys set status = ?, body = ?::jsonb, locked_until = null where ${condition}`, [
+        answer.status,
+        body,
+        ...where,
+      ]);
+    }
+  });
+}
+
+/** An error that says something about the request itself is an answer like any other, and is kept. */
+function storable(error: unknown, requestId: string): Answer | null {
+  if (!(error instanceof AppError) || error.status >= 500 || [401, 403, 429].includes(error.status)) return null;
+  return {
+    status: error.status,
+    body: { error: { code: error.code, message: error.message, ...(error.details.length > 0 && { details: error.details }), requestId } },
+  };
+}
+
+/** Runs the handler once per key, or gives the stored answer. `replayed` tells the caller which it was. */
+export async function once(
+  ctx: RequestCtx,
+  route: Route,
+  key: string,
+  body: unknown,
+  params: unknown,
+  handle: () => Promise<Answer>,
+): Promise<{ answer: Answer; replayed: boolean }> {
+  if (!acceptable.test(key)) {
+    throw new AppError('BAD_REQUEST', 'Idempotency-Key must be 1 to 255 visible ASCII characters', {
+      details: [{ path: 'Idempotency-Key', code: 'malformed', message: 'must be 1 to 255 visible ASCII characters' }],
+    });
+  }
+  const hash = createHash('sha256')
+    .update(stableText([params, body ?? null]))
+    .digest();
+  const deadlineMs = ctx.clock.monotonicMs() + waitMs;
+  for (;;) {
+    const state = await claim(ctx, route.id, key, hash);
+    if (state.kind === 'stored') return { answer: state.answer, replayed: true };
+    if (state.kind === 'mine') break;
+    if (ctx.clock.monotonicMs() >= deadlineMs) {
+      throw invalid('A request with this Idempotency-Key is still running', [
+        { path: 'Idempotency-Key', code: 'still_running', message: 'Wait for the first request to end' },
+      ]);
+    }
+    await delay(pollMs);
+  }
+  try {
+    const answer = await handle();
+    await settle(ctx, route, key, answer);
+    return { answer, replayed: false };
+  } catch (error) {
+    await settle(ctx, route, key, storable(error, ctx.requestId));
+    throw error;
+  }
+}

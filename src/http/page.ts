@@ -1,0 +1,31 @@
+// The pagination of every list: the query that asks for a page, and the envelope that holds it.
+import { z } from 'zod';
+import { queryInteger } from './fields.ts';
+
+export const maxPageSize = 100;
+export const defaultPageSize = 25;
+
+export const pageFields = {
+  page: queryInteger({ min: 1, max: 999_999_999, default: 1 }),
+  pageSize: queryInteger({ min: 1, max: maxPageSize, default: defaultPageSize }),
+};
+export const PageQuery = z.strictObject(pageFields);
+export type PageQuery = { readonly page: number; readonly pageSize: number };
+
+export const Pagination = z
+  .object({
+    total: z.int().describe('Number of records in all, exact'),
+    page: z.int(),
+    pageSize: z.int(),
+    totalPages: z.int(),
+  })
+  .meta({ id: 'Pagination' });
+
+export const pageOf = <T extends z.ZodType>(item: T) => z.object({ data: z.array(item), pagination: Pagination });
+
+export type PageResult<T> = { data: T[]; pagination: z.input<typeof Pagination> };
+
+export const toPage = <T>(data: T[], total: number, { page, pageSize }: PageQuery): PageResult<T> => ({
+  data,
+  pagination: { total, page, pageSize, totalPages: Math.ceil(total / pageSize) },
+});

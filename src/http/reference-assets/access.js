@@ -1,0 +1,72 @@
+// The form that asks for credentials, the line that says which are in use, and the place for problems. What is typed lives in
+// the inputs and then in the page's memory; it is never written to an address, a cookie or storage.
+import { Problem } from './description.js';
+
+export const part = (id) => document.getElementById(id);
+
+/** The value of a credential input, checked for what a header can carry. Throws a Problem. */
+export function readCredential(field, name) {
+  const value = part(field).value.trim().replace(/^Bearer\s+/i, '');
+  if (value === '') throw new Problem(`Enter the ${name}`, '', field);
+  if (!/^[\x21-\x7e]+$/.test(value)) throw new Problem(`The ${name} cannot be right`, 'It holds spaces or characters that neither keys nor ids have.', field);
+  return value;
+}
+
+export function showProblem(problem) {
+  hideProblem();
+  const { title, text, field } = problem instanceof Problem ? problem : new Problem('The reference cannot be shown', problem.message);
+  const strong = document.createElement('strong');
+  strong.textContent = title;
+  part('problem').replaceChildren(strong, ...(text === '' ? [] : [document.createTextNode(` ${text}`)]));
+  part('problem').hidden = false;
+  if (field === null) return;
+  part(field).setAttribute('aria-invalid', 'true');
+  part(field).focus();
+}
+
+export function hideProblem() {
+  part('problem').hidden = true;
+  for (const input of document.querySelectorAll('[aria-invalid]')) input.removeAttribute('aria-invalid');
+}
+
+const setBusy = (isBusy, label) => {
+  part('open').disabled = isBusy;
+  part('open').textContent = label;
+};
+
+/** Lets the form be sent: `open` does the work, and its problems are shown. Until then its button is disabled. */
+export function enableForm(label, busyLabel, open) {
+  setBusy(false, label);
+  part('access').addEventListener('submit', async (event) => {
+    event.preventDefault();
+    if (part('open').disabled) return;
+    hideProblem();
+    setBusy(true, busyLabel);
+    try {
+      await open();
+    } catch (problem) {
+      showProblem(problem);
+    } finally {
+      setBusy(false, label);
+    }
+  });
+}
+
+/** Swaps the form for a line that says whose credentials are in use. The key leaves the input. */
+export function showConnection(text) {
+  part('key').value = '';
+  part('connection-text').textContent = text;
+  part('connection').hidden = false;
+  part('access').hidden = true;
+}
+
+export function showForm() {
+  part('connection').hidden = true;
+  part('access').hidden = false;
+  part('key').focus();
+}
+
+export function showVersion(label) {
+  part('version').textContent = label;
+  part('version').hidden = false;
+}

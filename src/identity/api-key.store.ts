@@ -1,0 +1,64 @@
+// Finds the key behind a secret, across organizations: the one question asked before an organization is known.
+import type { Ctx } from '../core/ctx.ts';
+import { hashApiKey, isApiKey } from './api-key.ts';
+
+export type FoundApiKey = {
+  readonly id: string;
+  readonly organization: { readonly id: string; readonly slug: string; readonly name: string };
+  /** Empty lists mean no restriction; empty permissions mean read. */
+  readonly scopes: { readonly versions: readonly string[]; readonly resources: readonly string[]; readonly permissions: readonly string[] };
+  readonly creator: { readonly id: string; readonly email: string; readonly name: string };
+  /** Null when the creator left the organization: the key then reads publicly, but manages nothing. */
+  readonly role: { readonly id: string; readonly name: string; readonly builtIn: boolean; readonly permissions: readonly string[] } | null;
+};
+
+type FoundRow = {
+  id: string;
+  organization_id: string;
+  organization_slug: string;
+  organization_name: string;
+  scope_versions: string[];
+  scope_resources: string[];
+  scope_permissions: string[];
+  user_id: string;
+  user_email: string;
+  user_name: string;
+  role_id: string | null;
+  role_name: string | null;
+  role_built_in: boolean | null;
+  role_permissions: string[] | null;
+};
+
+/** The living key with this secret; undefined when malformed, unknown, expired or revoked, by the database's clock. */
+export async function findApiKey(ctx: Pick<Ctx, 'db'>, secret: string): Promise<FoundApiKey | undefined> {
+  if (!isApiKey(secret)) return undefined;
+  const { rows } = await ctx.db.control.raw<{ rows: FoundRow[] }>(
+    'select * from find_api_key(?) where revoked_at is null and (expires_at is null or expires_at > seen_at)',
+    [hashApiKey(secret)],
+  );
+  const row = rows[0];
+  if (row === undefined) return undefined;
+  return {
+    id: row.id,
+    organization: { id: row.organization_id, slug: row.organization_slug, name: row.organization_name },
+    scopes: { versions: row.scope_versions, resources: row.scope_resources, permissions: row.scope_permissions },
+    creator: { id: row.user_id, email: row.user_email, name: row.user_name },
+    role:
+      row.role_id === null
+        ? null
+        : { id: row.role_id, name: row.role_name ?? '', builtIn: row.role_built_in ?? false, permissions: row.role_permissions ?? [] },
+  };
+}
+
+/** Notes that the key was used, at most once a minute; never holds up the request. */
+export function touchApiKey(ctx: Pick<Ctx, 'db' | 'log'>, key: Pick<FoundApiKey, 'id' | 'organization'>): void {
+  ctx.db.control
+    .transaction(async (tx) => {
+      await tx.raw("select set_config('portal.organization_id', ?, true)", [key.organization.id]);
+      await tx.raw(
+        "update api_keys set last_used_at = now() where id = ? and (last_used_at is null or last_used_at < now() - interval '1 minute')",
+        [key.id],
+      );
+    })
+    .catch((error: unknown) => ctx.log.warn({ err: error }, 'could not note the use of a key'));
+}

@@ -1,0 +1,85 @@
+// The entry: reads the environment and the command, starts what it names, and stops on a signal. The only reader of process.env.
+import { parseArgs } from 'node:util';
+import { issueOrganization } from './admin.ts';
+import { BadEnvironment, type Config, readConfig } from './config.ts';
+import { causeOf } from './core/errors.ts';
+import { UnfitDatabase } from './db/connect.ts';
+import { openDatabase, startService } from './service.ts';
+
+const usage = `Usage:
+  npm start                    the service
+  npm run demo                 the service with a simulated ERP account and real data
+  npm run admin -- create-organization --name <name> --owner-email <address>
+                               makes an organization and prints its id and a management key once`;
+
+/** Runs `stop` once at the first signal; a second signal ends the process at once. */
+function stopOnSignal(stop: () => Promise<void>): void {
+  let stopping = false;
+  const onSignal = () => {
+    if (stopping) process.exit(1);
+    stopping = true;
+    stop().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        console.error(causeOf(error));
+        process.exit(1);
+      },
+    );
+  };
+  process.on('SIGINT', onSignal);
+  process.on('SIGTERM', onSignal);
+}
+
+async function serve(config: Config): Promise<void> {
+  const opened = await openDatabase(config);
+  try {
+    const service = await startService(config, opened);
+    service.ctx.log.info({ url: service.url, database: opened.embedded === undefined ? 'external' : 'embedded' }, 'listening');
+    stopOnSignal(async () => {
+      await service.stop();
+      await opened.embedded?.stop();
+    });
+  } catch (error) {
+    await opened.embedded?.stop();
+    throw error;
+  }
+}
+
+async function demo(config: Config): Promise<void> {
+  const { startDemo } = await import('./demo/demo.ts');
+  const running = await startDemo(config);
+  stopOnSignal(() => running.stop());
+}
+
+async function admin(config: Config, args: string[]): Promise<void> {
+  const [command, ...rest] = args;
+  if (command !== 'create-organization') throw new Usage();
+  const { values } = parseArgs({
+    args: rest,
+    options: { name: { type: 'string' }, 'owner-email': { type: 'string' }, slug: { type: 'string' } },
+  });
+  const { name, 'owner-email': ownerEmail, slug } = values;
+  if (name === undefined || ownerEmail === undefined) throw new Usage();
+  await issueOrganization(config, { name, ownerEmail, ...(slug !== undefined && { slug }) });
+}
+
+class Usage extends Error {}
+
+const expected = (error: unknown): boolean => error instanceof BadEnvironment || error instanceof UnfitDatabase;
+
+try {
+  const [command = 'serve', ...args] = process.argv.slice(2);
+  if (command === '--help' || command === 'help') console.log(usage);
+  else {
+    const config = readConfig(process.env);
+    if (command === 'serve') await serve(config);
+    else if (command === 'demo') await demo(config);
+    else if (command === 'admin') await admin(config, args);
+    else throw new Usage();
+  }
+} catch (error) {
+  const badArguments = error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS');
+  if (error instanceof Usage || badArguments) console.error(usage);
+  else console.error(expected(error) ? causeOf(error) : `The service could not start: ${causeOf(error)}`);
+  process.exit(1);
+}

@@ -1,0 +1,45 @@
+// What an API key looks like from outside: never its secret, except once.
+import { z } from 'zod';
+import { Id, Instant, shortText } from '../../http/fields.ts';
+
+const scopeList = (item: z.ZodType<string>) =>
+  z
+    .array(item)
+    .max(100)
+    .refine((list) => new Set(list).size === list.length, 'must not repeat an entry');
+const Scopes = z
+  .strictObject({
+    versions: scopeList(z.string().regex(/^v[1-9]\d{0,5}$/, 'must be a version label such as v1')).default([]),
+    resources: scopeList(z.string().regex(/^[a-z][a-z0-9-]{0,62}$/, 'must be a resource name')).default([]),
+    permissions: scopeList(z.enum(['read', 'write'])).default([]),
+  })
+  .describe('Each list counts alone: empty versions or resources mean all, empty permissions mean read, write includes read');
+
+const expiresAt = z.iso.datetime({ offset: true, error: 'must be an RFC 3339 instant with a zone' }).nullable();
+
+export const NewApiKey = z.strictObject({ name: shortText(120), scopes: Scopes.prefault({}), expiresAt: expiresAt.optional() });
+export const ApiKeyChange = z.strictObject({ name: shortText(120).optional(), scopes: Scopes.optional(), expiresAt: expiresAt.optional() });
+export const Rotation = z.strictObject({ gracePeriodSeconds: z.int().min(0).max(2_592_000).default(0) });
+
+export const ApiKey = z
+  .object({
+    id: Id,
+    name: z.string(),
+    prefix: z.string().describe('The first 12 characters, to tell keys apart'),
+    scopes: z.object({ versions: z.array(z.string()), resources: z.array(z.string()), permissions: z.array(z.string()) }),
+    status: z.enum(['active', 'expired', 'revoked']),
+    expiresAt: Instant.nullable(),
+    lastUsedAt: Instant.nullable(),
+    createdBy: z.object({ id: Id, email: z.string(), name: z.string() }),
+    createdAt: Instant,
+    revokedAt: Instant.nullable(),
+  })
+  .meta({ id: 'ApiKey' });
+
+export const ApiKeyWithSecret = ApiKey.extend({
+  secret: z.string().nullable().describe('Shown this once; null when a stored answer is replayed'),
+}).meta({ id: 'ApiKeyWithSecret' });
+
+export type ApiKeyInput = z.output<typeof NewApiKey>;
+export type ApiKeyChanges = z.output<typeof ApiKeyChange>;
+export type ApiKeyView = z.input<typeof ApiKey>;

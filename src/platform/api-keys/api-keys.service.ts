@@ -1,0 +1,143 @@
+// Rules of API keys: the secret leaves once, nobody grants an access level above their own, a revoked key stays revoked.
+import type { RequestCtx } from '../../core/ctx.ts';
+import { AppError, invalid, notFound } from '../../core/errors.ts';
+import { newId } from '../../core/id.ts';
+import { isReadPermission } from '../../core/permissions.ts';
+import { inTransaction, type Tx } from '../../db/transaction.ts';
+import { instant, instantOrNull } from '../../http/fields.ts';
+import { type PageQuery, toPage } from '../../http/page.ts';
+import { makeApiKey } from '../../identity/api-key.ts';
+import { writeAudit } from '../audit.store.ts';
+import type { ApiKeyChanges, ApiKeyInput, ApiKeyView } from './api-keys.schemas.ts';
+import {
+  type ApiKeyFilter,
+  type ApiKeyRow,
+  findApiKeyRow,
+  insertApiKey,
+  listApiKeys,
+  replaceSecret,
+  revokeApiKey,
+  updateApiKey,
+} from './api-keys.store.ts';
+
+const view = (row: ApiKeyRow): ApiKeyView => ({
+  id: row.id,
+  name: row.name,
+  prefix: row.prefix,
+  status: row.status,
+  scopes: { versions: row.scope_versions, resources: row.scope_resources, permissions: row.scope_permissions },
+  expiresAt: instantOrNull(row.expires_at),
+  lastUsedAt: instantOrNull(row.last_used_at),
+  createdAt: instant(row.created_at),
+  revokedAt: instantOrNull(row.revoked_at),
+  createdBy: { id: row.user_id, email: row.user_email, name: row.user_name },
+});
+
+async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<ApiKeyRow> {
+  const row = await findApiKeyRow(tx, ctx.organizationId, id);
+  if (row === undefined) throw notFound('API key');
+  return row;
+}
+
+/** A caller who only reads can't make a key that writes. */
+function checkGrant(ctx: RequestCtx, permissions: readonly string[]): void {
+  if (!permissions.includes('write')) return;
+  const writes = [...ctx.principal.permissions].some((permission) => !isReadPermission(permission) && !permission.startsWith('api-key:'));
+  if (!writes)
+    throw new AppError('FORBIDDEN', 'You cannot grant an access level that you do not hold', {
+      details: [{ path: 'scopes.permissions', code: 'escalation', message: 'write is not yours to give' }],
+    });
+}
+
+function checkExpiry(ctx: RequestCtx, expiresAt: string | null | undefined): void {
+  if (typeof expiresAt === 'string' && new Date(expiresAt) <= ctx.clock.now()) {
+    throw invalid('The key would already be expired', [{ path: 'expiresAt', code: 'in_the_past', message: 'must be in the future' }]);
+  }
+}
+
+function checkAlive(row: ApiKeyRow): void {
+  if (row.status === 'revoked')
+    throw invalid('A revoked key stays revoked', [{ path: '', code: 'revoked', message: 'Create a new key instead' }]);
+}
+
+export const listKeys = (ctx: RequestCtx, page: PageQuery, filter: ApiKeyFilter) =>
+  inTransaction(ctx, async (tx) => {
+    const { rows, total } = await listApiKeys(tx, ctx.organizationId, page, filter);
+    return toPage(rows.map(view), total, page);
+  });
+
+export const getKey = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => view(await getRow(tx, ctx, id)));
+
+export async function createKey(ctx: RequestCtx, input: ApiKeyInput) {
+  checkGrant(ctx, input.scopes.permissions);
+  checkExpiry(ctx, input.expiresAt);
+  const key = makeApiKey();
+  const id = newId();
+  return inTransaction(ctx, async (tx) => {
+    await insertApiKey(tx, ctx.organizationId, {
+      id,
+      name: input.name,
+      prefix: key.prefix,
+      secret_hash: key.hash,
+      scope_versions: input.scopes.versions,
+      scope_resources: input.scopes.resources,
+      scope_permissions: input.scopes.permissions,
+      expires_at: input.expiresAt ?? null,
+      created_by: ctx.principal.user.id,
+    });
+    await writeAudit(tx, ctx, {
+      action: 'api-key.create',
+      target: { type: 'api-key', id },
+      changes: { name: input.name, prefix: key.prefix, scopes: input.scopes, expiresAt: input.expiresAt ?? null },
+    });
+    return { ...view(await getRow(tx, ctx, id)), secret: key.secret };
+  });
+}
+
+export async function changeKey(ctx: RequestCtx, id: string, change: ApiKeyChanges) {
+  checkGrant(ctx, change.scopes?.permissions ?? []);
+  checkExpiry(ctx, change.expiresAt);
+  return inTransaction(ctx, async (tx) => {
+    checkAlive(await getRow(tx, ctx, id));
+    const columns = {
+      ...(change.name !== undefined && { name: change.name }),
+      ...(change.expiresAt !== undefined && { expires_at: change.expiresAt }),
+      ...(change.scopes !== undefined && {
+        scope_versions: change.scopes.versions,
+        scope_resources: change.scopes.resources,
+        scope_permissions: change.scopes.permissions,
+      }),
+    };
+    if (Object.keys(columns).length > 0) await updateApiKey(tx, ctx.organizationId, id, columns);
+    await writeAudit(tx, ctx, { action: 'api-key.update', target: { type: 'api-key', id }, changes: change });
+    return view(await getRow(tx, ctx, id));
+  });
+}
+
+/** The row stays, so that its history can be read; the secret is dead everywhere within a second. */
+export const revokeKey = (ctx: RequestCtx, id: string) =>
+  inTransaction(ctx, async (tx) => {
+    const row = await getRow(tx, ctx, id);
+    await revokeApiKey(tx, ctx.organizationId, id);
+    await writeAudit(tx, ctx, {
+      action: 'api-key.revoke',
+      target: { type: 'api-key', id },
+      changes: { name: row.name, prefix: row.prefix },
+    });
+  });
+
+/** Whoever rotates holds the new secret, so the key acts for that person from now on. */
+export const rotateKey = (ctx: RequestCtx, id: string, gracePeriodSeconds: number) =>
+  inTransaction(ctx, async (tx) => {
+    const row = await getRow(tx, ctx, id);
+    checkAlive(row);
+    checkGrant(ctx, row.scope_permissions);
+    const key = makeApiKey();
+    await replaceSecret(tx, ctx.organizationId, id, { ...key, createdBy: ctx.principal.user.id }, gracePeriodSeconds);
+    await writeAudit(tx, ctx, {
+      action: 'api-key.rotate',
+      target: { type: 'api-key', id },
+      changes: { prefix: { from: row.prefix, to: key.prefix }, gracePeriodSeconds },
+    });
+    return { ...view(await getRow(tx, ctx, id)), secret: key.secret };
+  });

@@ -1,0 +1,98 @@
+// Rows of api_keys; the only writer of that table besides the note of last use.
+import { readPage } from '../../db/page.ts';
+import type { Tx } from '../../db/transaction.ts';
+import type { PageQuery } from '../../http/page.ts';
+
+export type ApiKeyRow = {
+  id: string;
+  name: string;
+  prefix: string;
+  scope_versions: string[];
+  scope_resources: string[];
+  scope_permissions: string[];
+  expires_at: Date | null;
+  last_used_at: Date | null;
+  created_at: Date;
+  revoked_at: Date | null;
+  status: 'active' | 'expired' | 'revoked';
+  user_id: string;
+  user_email: string;
+  user_name: string;
+};
+
+export type ApiKeyFilter = { readonly q?: string | undefined; readonly status?: ApiKeyRow['status'] | undefined };
+
+const status = "case when k.revoked_at is not null then 'revoked' when k.expires_at <= now() then 'expired' else 'active' end";
+
+const select = (tx: Tx, organizationId: string) =>
+  tx('api_keys as k')
+    .join('users as u', 'u.id', 'k.created_by')
+    .where('k.organization_id', organizationId)
+    .select(
+      'k.id',
+      'k.name',
+      'k.prefix',
+      'k.scope_versions',
+      'k.scope_resources',
+      'k.scope_permissions',
+      'k.expires_at',
+      'k.last_used_at',
+      'k.created_at',
+      'k.revoked_at',
+      'u.id as user_id',
+      'u.email as user_email',
+      'u.name as user_name',
+      tx.raw(`${status} as status`),
+    );
+
+export function listApiKeys(tx: Tx, organizationId: string, page: PageQuery, filter: ApiKeyFilter) {
+  const query = select(tx, organizationId).orderBy([
+    { column: 'k.created_at', order: 'desc' },
+    { column: 'k.id', order: 'desc' },
+  ]);
+  if (filter.q !== undefined) query.whereRaw('strpos(lower(k.name), lower(?)) > 0', [filter.q]);
+  if (filter.status !== undefined) query.whereRaw(`${status} = ?`, [filter.status]);
+  return readPage<ApiKeyRow>(query, page);
+}
+
+export const findApiKeyRow = async (tx: Tx, organizationId: string, id: string): Promise<ApiKeyRow | undefined> =>
+  (await select(tx, organizationId).where('k.id', id).first()) as ApiKeyRow | undefined;
+
+type NewRow = {
+  id: string;
+  name: string;
+  prefix: string;
+  secret_hash: Buffer;
+  scope_versions: readonly string[];
+  scope_resources: readonly string[];
+  scope_permissions: readonly string[];
+  expires_at: string | null;
+  created_by: string;
+};
+export const insertApiKey = (tx: Tx, organizationId: string, row: NewRow) =>
+  tx('api_keys').insert({ ...row, organization_id: organizationId });
+
+type ChangedRow = Partial<Pick<NewRow, 'name' | 'scope_versions' | 'scope_resources' | 'scope_permissions' | 'expires_at'>>;
+export const updateApiKey = (tx: Tx, organizationId: string, id: string, change: ChangedRow) =>
+  tx('api_keys').where({ organization_id: organizationId, id }).update(change);
+
+export const revokeApiKey = (tx: Tx, organizationId: string, id: string) =>
+  tx('api_keys').where({ organization_id: organizationId, id }).whereNull('revoked_at').update({ revoked_at: tx.fn.now() });
+
+/** The old secret goes on for the grace period; a rotation during one ends the older secret at once. */
+export const replaceSecret = (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+  secret: { prefix: string; hash: Buffer; createdBy: string },
+  graceSeconds: number,
+) =>
+  tx('api_keys')
+    .where({ organization_id: organizationId, id })
+    .update({
+      prefix: secret.prefix,
+      secret_hash: secret.hash,
+      created_by: secret.createdBy,
+      previous_secret_hash: graceSeconds === 0 ? null : tx.ref('secret_hash'),
+      previous_expires_at: graceSeconds === 0 ? null : tx.raw('now() + make_interval(secs => ?)', [graceSeconds]),
+    });

@@ -1,0 +1,65 @@
+// A version of the public interface as the management interface shows it.
+import { z } from 'zod';
+import { Id, Instant, longText, shortText } from '../../http/fields.ts';
+import { EndpointDefinition } from '../../public/index.ts';
+
+const label = z.string().regex(/^v[1-9]\d{0,5}$/, 'must be a version label such as v1');
+const name = z.union([z.literal(''), shortText(120)]);
+const endpoints = z.array(EndpointDefinition).max(100);
+
+export const NewApiSchema = z.strictObject({
+  basedOn: label.optional().describe('Start as a copy of this version'),
+  name: name.optional(),
+  notes: longText(10_000).optional(),
+  endpoints: endpoints.optional(),
+});
+export const ApiSchemaChange = z.strictObject({
+  name: name.optional(),
+  notes: longText(10_000).optional(),
+  endpoints: endpoints.optional(),
+  revision: z.int().min(1).optional().describe('Refuse the change if the draft has moved on from this revision'),
+});
+export const PublishInput = z.strictObject({
+  revision: z.int().min(1).describe('The revision that was looked at; a draft that moved on is not published'),
+});
+export type NewApiSchema = z.output<typeof NewApiSchema>;
+export type ApiSchemaChange = z.output<typeof ApiSchemaChange>;
+
+const Problem = z.object({ path: z.string(), code: z.string(), message: z.string(), blocks: z.enum(['save', 'publish']) });
+export const Publication = z.object({
+  status: z.enum(['running', 'succeeded', 'failed']),
+  progress: z.object({ step: z.string(), done: z.int(), total: z.int() }),
+  problems: z.array(Problem),
+});
+export type Publication = z.output<typeof Publication>;
+
+export const ApiSchema = z
+  .object({
+    id: Id,
+    version: label,
+    status: z.enum(['draft', 'published', 'deprecated', 'retired']),
+    name: z.string(),
+    notes: z.string(),
+    endpoints: z.array(EndpointDefinition),
+    revision: z.int(),
+    publication: Publication.nullable(),
+    publishedAt: Instant.nullable(),
+    sunsetAt: Instant.nullable(),
+    createdAt: Instant,
+    updatedAt: Instant,
+  })
+  .meta({ id: 'ApiSchema' });
+
+const Change = z.object({ path: z.string(), code: z.enum(['added', 'removed', 'changed']), breaking: z.boolean(), message: z.string() });
+export const Difference = z.object({ against: label, changes: z.array(Change) }).meta({ id: 'ApiSchemaDifference' });
+
+export const Validation = z
+  .object({
+    ready: z.boolean(),
+    problems: z.array(Problem),
+    indexes: z
+      .array(z.object({ recordType: z.string(), method: z.string(), expression: z.string() }))
+      .describe('What publishing would build'),
+    changes: z.array(Change).describe('Against the version before'),
+  })
+  .meta({ id: 'ApiSchemaValidation' });

@@ -1,0 +1,132 @@
+// Rows of api_schemas; the only writer of that table. A trigger in the database holds published rows still.
+import { readPage } from '../../db/page.ts';
+import type { Tx } from '../../db/transaction.ts';
+import type { PageQuery } from '../../http/page.ts';
+import type { Bindings, EndpointDefinition } from '../../public/index.ts';
+import type { Publication } from './api-schemas.schemas.ts';
+
+export type ApiSchemaRow = {
+  id: string;
+  version: string;
+  status: 'draft' | 'published' | 'deprecated' | 'retired';
+  name: string;
+  notes: string;
+  endpoints: EndpointDefinition[];
+  revision: number;
+  publication: Publication | null;
+  bindings: Bindings | null;
+  published_at: Date | null;
+  sunset_at: Date | null;
+  created_at: Date;
+  updated_at: Date;
+};
+const columns = [
+  'id',
+  'version',
+  'status',
+  'name',
+  'notes',
+  'endpoints',
+  'revision',
+  'publication',
+  'bindings',
+  'published_at',
+  'sunset_at',
+  'created_at',
+  'updated_at',
+] as const;
+const byNumber = 'substr(version, 2)::int';
+
+export function listSchemas(tx: Tx, organizationId: string, page: PageQuery, status: ApiSchemaRow['status'] | undefined) {
+  const query = tx('api_schemas')
+    .where('organization_id', organizationId)
+    .orderByRaw(`${byNumber} desc`)
+    .select(...columns);
+  if (status !== undefined) query.where('status', status);
+  return readPage<ApiSchemaRow>(query, page);
+}
+
+export const findSchema = async (tx: Tx, organizationId: string, id: string, lock = false): Promise<ApiSchemaRow | undefined> => {
+  const query = tx('api_schemas')
+    .where({ organization_id: organizationId, id })
+    .first<ApiSchemaRow | undefined>(...columns);
+  return lock ? query.forUpdate() : query;
+};
+export const findVersion = async (tx: Tx, organizationId: string, version: string): Promise<ApiSchemaRow | undefined> =>
+  tx('api_schemas')
+    .where({ organization_id: organizationId, version })
+    .first<ApiSchemaRow | undefined>(...columns);
+
+/** The published version right before this one, for comparison. */
+export const findPredecessor = async (tx: Tx, organizationId: string, version: string): Promise<ApiSchemaRow | undefined> =>
+  tx('api_schemas')
+    .where('organization_id', organizationId)
+    .whereNot('status', 'draft')
+    .whereRaw(`${byNumber} < ?`, [Number(version.slice(1))])
+    .orderByRaw(`${byNumber} desc`)
+    .first<ApiSchemaRow | undefined>(...columns);
+
+/** Labels are counted on the organization, so that a deleted draft's label is never given again. */
+export async function nextVersion(tx: Tx, organizationId: string): Promise<string> {
+  const [row] = await tx('organizations')
+    .where('id', organizationId)
+    .increment('last_schema_version', 1)
+    .returning<{ last_schema_version: number }[]>('last_schema_version');
+  return `v${row?.last_schema_version ?? 1}`;
+}
+
+type NewRow = { id: string; version: string; name: string; notes: string; endpoints: readonly EndpointDefinition[]; created_by: string };
+export const insertSchema = (tx: Tx, organizationId: string, row: NewRow) =>
+  tx('api_schemas').insert({ ...row, endpoints: JSON.stringify(row.endpoints), organization_id: organizationId });
+
+type Draft = Partial<Pick<NewRow, 'name' | 'notes' | 'endpoints'>>;
+export const updateDraft = (tx: Tx, organizationId: string, id: string, change: Draft) =>
+  tx('api_schemas')
+    .where({ organization_id: organizationId, id })
+    .update({
+      ...change,
+      ...(change.endpoints !== undefined && { endpoints: JSON.stringify(change.endpoints) }),
+      revision: tx.raw('revision + 1'),
+      publication: null,
+      updated_at: tx.fn.now(),
+    });
+export const deleteDraft = (tx: Tx, organizationId: string, id: string) =>
+  tx('api_schemas').where({ organization_id: organizationId, id }).delete();
+
+export const setPublication = (tx: Tx, organizationId: string, id: string, publication: Publication) =>
+  tx('api_schemas')
+    .where({ organization_id: organizationId, id, status: 'draft' })
+    .update({ publication: JSON.stringify(publication) });
+
+type Published = { bindings: Bindings; openapi: string; publication: Publication; published_by: string | null };
+/** From now on the row is a promise. */
+export const goLive = (tx: Tx, organizationId: string, id: string, published: Published) =>
+  tx('api_schemas')
+    .where({ organization_id: organizationId, id, status: 'draft' })
+    .update({
+      status: 'published',
+      published_at: tx.fn.now(),
+      updated_at: tx.fn.now(),
+      published_by: published.published_by,
+      bindings: JSON.stringify(published.bindings),
+      openapi: published.openapi,
+      publication: JSON.stringify(published.publication),
+    });
+
+export const setStatus = (tx: Tx, organizationId: string, id: string, status: ApiSchemaRow['status'], sunsetAt: string | Date | null) =>
+  tx('api_schemas').where({ organization_id: organizationId, id }).update({ status, sunset_at: sunsetAt, updated_at: tx.fn.now() });
+
+/** Versions that callers may still use and the sources of this record type that they show. */
+export async function usersOfRecordType(
+  tx: Tx,
+  organizationId: string,
+  recordType: string,
+): Promise<{ version: string; sources: string[] }[]> {
+  const { rows } = await tx.raw<{ rows: { version: string; sources: string[] }[] }>(
+    `select s.version, array_agg(distinct f ->> 'source') as sources
+     from api_schemas s, jsonb_array_elements(s.endpoints) e, jsonb_array_elements(e -> 'fields') f
+     where s.organization_id = ? and s.status in ('published', 'deprecated') and e ->> 'recordType' = ? group by s.version`,
+    [organizationId, recordType],
+  );
+  return rows;
+}

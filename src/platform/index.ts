@@ -1,0 +1,50 @@
+// The table of contents of the management interface: every group, in the order of its description.
+import type { Router } from 'express';
+import { z } from 'zod';
+import type { Ctx } from '../core/ctx.ts';
+import { routeRouter } from '../http/express.ts';
+import { describeRoutes } from '../http/openapi.ts';
+import { type AnyRoute, checkRoutes, definePublicRoute } from '../http/route.ts';
+import type { VerifyToken } from '../identity/access-token.ts';
+import { apiKeyRoutes } from './api-keys/api-keys.routes.ts';
+import { apiSchemaRoutes } from './api-schemas/api-schemas.routes.ts';
+import { netsuiteRoutes } from './netsuite/netsuite.routes.ts';
+import { syncRoutes } from './syncs/syncs.routes.ts';
+import { whoamiRoutes } from './whoami/whoami.routes.ts';
+
+export const platformBase = '/api/platform/v1';
+
+const description = `Configuration of the portal service: who may do what, where the records come from, when they are synced, and in which
+shape they are published.
+
+Every list is \`{data, pagination}\`; every error is \`{error: {code, message, details, requestId}}\`. By default 60 requests a minute are
+answered per key or person; the RateLimit headers say what is left.`;
+
+const groups: readonly AnyRoute[] = [...whoamiRoutes, ...netsuiteRoutes, ...syncRoutes, ...apiKeyRoutes, ...apiSchemaRoutes];
+
+/** Every operation of the management interface. */
+export const platformRoutes: readonly AnyRoute[] = [
+  ...groups,
+  definePublicRoute({
+    id: 'getOpenApi',
+    group: 'Description',
+    method: 'GET',
+    path: '/openapi',
+    summary: 'This description',
+    response: z.record(z.string(), z.unknown()),
+    handler: async (ctx) => describePlatform(ctx.settings.publicUrl),
+  }),
+];
+
+export const describePlatform = (publicUrl: string): Record<string, unknown> =>
+  describeRoutes(platformRoutes, {
+    title: 'Portal Service: management interface',
+    version: '1.0.0',
+    description,
+    serverUrl: `${publicUrl}${platformBase}`,
+  });
+
+export function platformRouter(ctx: Ctx, verify: VerifyToken): Router {
+  checkRoutes(platformRoutes);
+  return routeRouter(ctx, platformRoutes, verify);
+}

@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import { defineRoute } from '../../http/route.ts';
+import { Certificate, Connection, ConnectionInput, ConnectionTest, Metadata, RecordType } from './netsuite.schemas.ts';
+import * as service from './netsuite.service.ts';
+
+const group = 'ERP connection';
+
+export const netsuiteRoutes = [
+  defineRoute({
+    id: 'getErpConnection',
+    group,
+    method: 'GET',
+    path: '/netsuite/connection',
+    permission: 'netsuite:read',
+    summary: 'The ERP connection, without its secrets',
+    response: Connection,
+    handler: (ctx) => service.getConnection(ctx),
+  }),
+  defineRoute({
+    id: 'putErpConnection',
+    group,
+    method: 'PUT',
+    path: '/netsuite/connection',
+    permission: 'netsuite:update',
+    summary: 'Set up or replace the ERP connection',
+    body: ConnectionInput,
+    response: Connection,
+    handler: (ctx, { body }) => service.putConnection(ctx, body),
+  }),
+  defineRoute({
+    id: 'deleteErpConnection',
+    group,
+    method: 'DELETE',
+    path: '/netsuite/connection',
+    permission: 'netsuite:delete',
+    summary: 'Delete the ERP connection',
+    description: 'Syncs pause and synced records stay served. `?purge=<organization slug>` deletes the records as well.',
+    query: z.strictObject({ purge: z.string().optional() }),
+    handler: (ctx, { query }) => service.removeConnection(ctx, query.purge),
+  }),
+  defineRoute({
+    id: 'createErpCertificate',
+    group,
+    method: 'POST',
+    path: '/netsuite/connection/certificate',
+    permission: 'netsuite:update',
+    summary: 'Make a key pair and get its certificate',
+    description:
+      'The private key never leaves the service. Two slots allow rotation: the new certificate signs once its id is put into the connection.',
+    response: Certificate,
+    status: 201,
+    handler: (ctx) => service.newCertificate(ctx),
+  }),
+  defineRoute({
+    id: 'testErpConnection',
+    group,
+    method: 'POST',
+    path: '/netsuite/connection/test',
+    permission: 'netsuite:update',
+    summary: 'Try the ERP connection',
+    description: 'Signs in, asks for the time and reads one row. Each problem names a fix.',
+    response: ConnectionTest,
+    handler: (ctx) => service.testConnection(ctx),
+  }),
+  defineRoute({
+    id: 'getErpMetadata',
+    group,
+    method: 'GET',
+    path: '/netsuite/metadata',
+    permission: 'netsuite:read',
+    summary: 'Record types of the account',
+    response: Metadata,
+    handler: (ctx) => service.getMetadata(ctx),
+  }),
+  defineRoute({
+    id: 'getErpRecordType',
+    group,
+    method: 'GET',
+    path: '/netsuite/metadata/{recordType}',
+    permission: 'netsuite:read',
+    summary: 'One record type with its fields',
+    params: z.strictObject({ recordType: z.string().regex(/^[A-Za-z][A-Za-z0-9_]{0,62}$/, 'must be a record type name') }),
+    response: RecordType,
+    handler: (ctx, { params }) => service.getRecordType(ctx, params.recordType),
+  }),
+  defineRoute({
+    id: 'refreshErpMetadata',
+    group,
+    method: 'POST',
+    path: '/netsuite/metadata/refresh',
+    permission: 'netsuite:update',
+    summary: "Read the account's record types anew",
+    description: 'When the ERP is down the last good answer stays, with the reason in lastError.',
+    response: Metadata,
+    handler: (ctx) => service.refreshErpMetadata(ctx),
+  }),
+];

@@ -1,0 +1,116 @@
+// The ERP connection and its metadata as callers see them. Secrets go in and never come out.
+import { z } from 'zod';
+import { Instant } from '../../http/fields.ts';
+
+const secret = z.string().min(1).max(500).describe('Write-only');
+const named = z.string().trim().min(1).max(200);
+
+export const ConnectionInput = z.strictObject({
+  accountId: z
+    .string()
+    .max(40)
+    .regex(/^[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)?$/, 'must look like 1234567 or 1234567_SB1'),
+  baseUrl: z
+    .string()
+    .max(300)
+    .nullable()
+    .default(null)
+    .describe("Only where the account isn't at its own *.suitetalk.api.netsuite.com address; the operator must allow the host"),
+  authentication: z.discriminatedUnion('method', [
+    z.strictObject({
+      method: z.literal('oauth2'),
+      clientId: named,
+      certificateId: named
+        .nullable()
+        .default(null)
+        .describe('The id that NetSuite gives the uploaded certificate; null until it is uploaded'),
+    }),
+    z.strictObject({
+      method: z.literal('tba'),
+      consumerKey: named,
+      tokenId: named,
+      consumerSecret: secret.optional().describe('Absent keeps the stored one'),
+      tokenSecret: secret.optional().describe('Absent keeps the stored one'),
+    }),
+  ]),
+});
+export type ConnectionInput = z.output<typeof ConnectionInput>;
+
+export const Connection = z
+  .object({
+    accountId: z.string(),
+    baseUrl: z.string().nullable(),
+    authentication: z.object({
+      method: z.enum(['oauth2', 'tba']),
+      clientId: z.string().optional(),
+      certificateId: z.string().nullable().optional(),
+      consumerKey: z.string().optional(),
+      tokenId: z.string().optional(),
+    }),
+    hasCredentials: z.boolean(),
+    credentialHint: z.string().nullable().describe('The last 4 characters of the stored secret'),
+    certificates: z.array(
+      z.object({ slot: z.int(), certificateId: z.string().nullable(), active: z.boolean(), notAfter: Instant, createdAt: Instant }),
+    ),
+    status: z.enum(['untested', 'connected', 'failed']),
+    lastTestedAt: Instant.nullable(),
+    lastError: z.string().nullable(),
+  })
+  .meta({ id: 'ErpConnection' });
+
+export const Certificate = z
+  .object({
+    slot: z.int(),
+    certificatePem: z.string().describe('Upload this in NetSuite, then put the certificate id it shows into the connection'),
+    notAfter: Instant,
+  })
+  .meta({ id: 'ErpCertificate' });
+
+export const ConnectionTest = z
+  .object({
+    ok: z.boolean(),
+    latencyMs: z.number(),
+    account: z.string(),
+    problems: z.array(z.object({ code: z.string(), message: z.string(), fix: z.string() })),
+  })
+  .meta({ id: 'ConnectionTest' });
+
+const Field = z.object({
+  name: z.string(),
+  label: z.string(),
+  type: z.string(),
+  custom: z.boolean(),
+  syncable: z.boolean(),
+  volatile: z.boolean(),
+  reason: z.string().nullable(),
+  loading: z.boolean().describe('Synced, but no complete run has filled it yet'),
+  fields: z
+    .array(z.object({ name: z.string(), label: z.string(), type: z.string(), syncable: z.boolean(), reason: z.string().nullable() }))
+    .optional()
+    .describe('The fields of one line'),
+});
+const RecordTypeHead = z.object({
+  name: z.string(),
+  label: z.string(),
+  table: z.string(),
+  source: z.string(),
+  fieldCount: z.int(),
+  syncableFieldCount: z.int(),
+});
+
+export const RecordType = z
+  .object({
+    name: z.string(),
+    label: z.string(),
+    table: z.string(),
+    source: z.string(),
+    fields: z.array(Field),
+  })
+  .meta({ id: 'ErpRecordType' });
+export const Metadata = z
+  .object({
+    recordTypes: z.array(RecordTypeHead),
+    refreshedAt: Instant,
+    lastError: z.string().nullable().describe('Why the last refresh kept the older answer'),
+  })
+  .meta({ id: 'ErpMetadata' });

@@ -1,0 +1,237 @@
+// Rules of the ERP connection: secrets are sealed, the account can't change under synced data, a test is a real round trip.
+
+import { ErpError } from '../../connectors/connector.ts';
+import { checkBaseUrl } from '../../connectors/netsuite/connection.ts';
+import { makeCertificate } from '../../core/certificate.ts';
+import type { RequestCtx } from '../../core/ctx.ts';
+import { causeOf, invalid, notFound, unavailable } from '../../core/errors.ts';
+import { inTransaction, type Tx } from '../../db/transaction.ts';
+import { instant, instantOrNull } from '../../http/fields.ts';
+import {
+  loadingFields,
+  openConnectorOf,
+  purgeWarehouse,
+  readMetadata,
+  refreshMetadata,
+  secretBinding,
+  syncedRecords,
+} from '../../sync/index.ts';
+import { writeAudit } from '../audit.store.ts';
+import type { ConnectionInput } from './netsuite.schemas.ts';
+import * as store from './netsuite.store.ts';
+
+const target = { type: 'erp-connection', id: null };
+/** NetSuite accepts certificates of at most two years. */
+const certificateDays = 729;
+const testTimeoutMs = 30_000;
+const metadataTimeoutMs = 300_000;
+
+function view(row: store.ConnectionRow, certificates: readonly store.CertificateRow[]) {
+  const { method } = row.settings.authentication;
+  return {
+    accountId: row.account_id,
+    baseUrl: row.settings.baseUrl,
+    authentication: { ...row.settings.authentication, method: method === 'tba' ? ('tba' as const) : ('oauth2' as const) },
+    hasCredentials: method === 'tba' ? row.secrets !== null : certificates.some(({ active }) => active),
+    credentialHint: row.secret_hint,
+    status: row.status,
+    lastTestedAt: instantOrNull(row.last_tested_at),
+    lastError: row.last_error,
+    certificates: certificates.map((held) => ({
+      slot: held.slot,
+      certificateId: held.certificate_id,
+      active: held.active,
+      notAfter: instant(held.not_after),
+      createdAt: instant(held.created_at),
+    })),
+  };
+}
+
+async function getConnectionIn(tx: Tx, organizationId: string) {
+  const row = await store.findConnection(tx, organizationId);
+  if (row === undefined) throw notFound('ERP connection');
+  return view(row, await store.listCertificates(tx, organizationId));
+}
+
+export const getConnection = (ctx: RequestCtx) => inTransaction(ctx, (tx) => getConnectionIn(tx, ctx.organizationId));
+
+/** Sealed secrets to store: the given ones, else those already there for the same method. */
+function sealedSecrets(
+  ctx: RequestCtx,
+  { authentication }: ConnectionInput,
+  before: store.ConnectionRow | undefined,
+): Pick<store.ConnectionRow, 'secrets' | 'secret_hint'> {
+  if (authentication.method === 'oauth2') return { secrets: null, secret_hint: null };
+  const { consumerSecret, tokenSecret } = authentication;
+  if (consumerSecret !== undefined && tokenSecret !== undefined) {
+    return {
+      secrets: ctx.keyring.seal(JSON.stringify({ consumerSecret, tokenSecret }), secretBinding(ctx.organizationId, 'erp-secrets')),
+      secret_hint: tokenSecret.slice(-4),
+    };
+  }
+  if (consumerSecret === undefined && tokenSecret === undefined && before?.secrets !== undefined && before.secrets !== null) return before;
+  throw invalid('Both secrets are needed', [
+    { path: 'authentication', code: 'secrets_needed', message: 'Give consumerSecret and tokenSecret together' },
+  ]);
+}
+
+function settingsOf({ accountId, baseUrl, authentication }: ConnectionInput) {
+  const plain =
+    authentication.method === 'oauth2'
+      ? { method: authentication.method, clientId: authentication.clientId, certificateId: authentication.certificateId }
+      : { method: authentication.method, consumerKey: authentication.consumerKey, tokenId: authentication.tokenId };
+  return { accountId, baseUrl, authentication: plain };
+}
+
+export async function putConnection(ctx: RequestCtx, input: ConnectionInput) {
+  const problem = input.baseUrl === null ? null : checkBaseUrl(input.baseUrl, ctx.settings.erp.allowedHosts);
+  if (problem !== null) throw invalid('The base URL is not acceptable', [{ path: 'baseUrl', code: 'host_not_allowed', message: problem }]);
+  const records = await syncedRecords(ctx);
+  return inTransaction(ctx, async (tx) => {
+    const before = await store.findConnection(tx, ctx.organizationId);
+    if (before !== undefined && before.account_id !== input.accountId && records > 0) {
+      throw invalid("The account can't change while its records are here", [
+        {
+          path: 'accountId',
+          code: 'records_of_another_account',
+          message: 'Delete the connection with ?purge=<slug> first: the ids of two companies would mix',
+        },
+      ]);
+    }
+    await store.upsertConnection(tx, ctx.organizationId, {
+      account_id: input.accountId,
+      settings: settingsOf(input),
+      ...pickSecrets(sealedSecrets(ctx, input, before)),
+    });
+    const { authentication } = input;
+    if (
+      authentication.method === 'oauth2' &&
+      authentication.certificateId !== null &&
+      !(await store.activateCertificate(tx, ctx.organizationId, authentication.certificateId))
+    ) {
+      throw invalid('There is no certificate waiting for that id', [
+        {
+          path: 'authentication.certificateId',
+          code: 'no_certificate',
+          message: 'Make one with POST /netsuite/connection/certificate and upload it first',
+        },
+      ]);
+    }
+    await store.resumeSyncs(tx, ctx.organizationId);
+    await writeAudit(tx, ctx, { action: 'erp-connection.put', target, changes: { settings: settingsOf(input) } });
+    return getConnectionIn(tx, ctx.organizationId);
+  });
+}
+
+const pickSecrets = ({ secrets, secret_hint }: Pick<store.ConnectionRow, 'secrets' | 'secret_hint'>) => ({ secrets, secret_hint });
+
+/** Without `purge` the synced records stay served; with the organization's slug they go too. */
+export async function removeConnection(ctx: RequestCtx, purge: string | undefined): Promise<void> {
+  if (purge !== undefined && purge !== ctx.principal.organization.slug) {
+    throw invalid('The confirmation does not match', [{ path: 'purge', code: 'not_confirmed', message: "Give the organization's slug" }]);
+  }
+  await inTransaction(ctx, async (tx) => {
+    await getConnectionIn(tx, ctx.organizationId);
+    await store.deleteConnection(tx, ctx.organizationId);
+    await store.pauseSyncs(tx, ctx.organizationId, {
+      code: 'NO_CONNECTION',
+      message: 'The ERP connection was deleted',
+      fix: 'Set up a connection with PUT /netsuite/connection.',
+    });
+    await writeAudit(tx, ctx, { action: 'erp-connection.delete', target, changes: { purged: purge !== undefined } });
+  });
+  if (purge !== undefined) await purgeWarehouse(ctx);
+}
+
+/** The key pair is made here; only the certificate leaves. The slot that isn't signing is used. */
+export async function newCertificate(ctx: RequestCtx) {
+  const made = makeCertificate({
+    commonName: `portal ${ctx.principal.organization.slug}`.slice(0, 64),
+    days: certificateDays,
+    keyType: 'ec-p256',
+    now: ctx.clock.now(),
+  });
+  return inTransaction(ctx, async (tx) => {
+    const active = (await store.listCertificates(tx, ctx.organizationId)).find((row) => row.active);
+    const slot = active?.slot === 1 ? 2 : 1;
+    await store.putCertificate(tx, ctx.organizationId, {
+      slot,
+      certificate_pem: made.certificatePem,
+      private_key: ctx.keyring.seal(made.privateKeyPem, secretBinding(ctx.organizationId, `erp-private-key-${slot}`)),
+      not_after: made.notAfter,
+    });
+    await writeAudit(tx, ctx, { action: 'erp-connection.certificate', target, changes: { slot, notAfter: instant(made.notAfter) } });
+    return { slot, certificatePem: made.certificatePem, notAfter: instant(made.notAfter) };
+  });
+}
+
+export async function testConnection(ctx: RequestCtx) {
+  await getConnection(ctx);
+  const connector = await openConnectorOf(ctx);
+  const report = await connector.test(AbortSignal.timeout(testTimeoutMs));
+  await inTransaction(ctx, async (tx) => {
+    await store.noteTest(tx, ctx.organizationId, report.ok ? 'connected' : 'failed', report.problems[0]?.message ?? null);
+    if (report.ok) await store.resumeSyncs(tx, ctx.organizationId);
+    await writeAudit(tx, ctx, { action: 'erp-connection.test', target, changes: { ok: report.ok } });
+  });
+  return { ...report, problems: [...report.problems] };
+}
+
+type Stored = NonNullable<Awaited<ReturnType<typeof readMetadata>>>;
+const metadataView = (stored: Stored) => ({
+  refreshedAt: instant(stored.refreshedAt),
+  lastError: stored.lastError,
+  recordTypes: stored.recordTypes.map(({ fields, name, label, table, source }) => ({
+    name,
+    label,
+    table,
+    source,
+    fieldCount: fields.length,
+    syncableFieldCount: fields.filter(({ syncable }) => syncable).length,
+  })),
+});
+
+export async function getMetadata(ctx: RequestCtx) {
+  const stored = await readMetadata(ctx);
+  if (stored === undefined) throw notFound('ERP metadata');
+  return metadataView(stored);
+}
+
+export async function getRecordType(ctx: RequestCtx, name: string) {
+  const recordType = (await readMetadata(ctx))?.recordTypes.find((candidate) => candidate.name === name);
+  if (recordType === undefined) throw notFound('Record type');
+  const loading = await loadingFields(ctx, name);
+  return {
+    name: recordType.name,
+    label: recordType.label,
+    table: recordType.table,
+    source: recordType.source,
+    fields: recordType.fields.map(({ fields, ...field }) => ({
+      ...field,
+      loading: loading.has(field.name),
+      ...(fields !== undefined && {
+        fields: fields.map((line) => ({
+          name: line.name,
+          label: line.label,
+          type: line.type,
+          syncable: line.syncable,
+          reason: line.reason,
+        })),
+      }),
+    })),
+  };
+}
+
+export async function refreshErpMetadata(ctx: RequestCtx) {
+  const connector = await openConnectorOf(ctx);
+  try {
+    const stored = await refreshMetadata(ctx, connector, AbortSignal.timeout(metadataTimeoutMs));
+    await inTransaction(ctx, (tx) =>
+      writeAudit(tx, ctx, { action: 'erp-metadata.refresh', target, changes: { recordTypes: stored.recordTypes.length } }),
+    );
+    return metadataView(stored);
+  } catch (error) {
+    if (!(error instanceof ErpError)) throw error;
+    throw unavailable(`The ERP could not be read: ${causeOf(error)}`, 30, error);
+  }
+}

@@ -1,0 +1,86 @@
+// Rows of the ERP connection and its certificates; the only writer of these tables.
+import type { Tx } from '../../db/transaction.ts';
+
+export type ConnectionRow = {
+  kind: string;
+  account_id: string;
+  settings: { accountId: string; baseUrl: string | null; authentication: Record<string, string | null> };
+  secrets: string | null;
+  secret_hint: string | null;
+  status: 'untested' | 'connected' | 'failed';
+  last_tested_at: Date | null;
+  last_error: string | null;
+};
+export type CertificateRow = {
+  slot: number;
+  certificate_id: string | null;
+  certificate_pem: string;
+  not_after: Date;
+  active: boolean;
+  created_at: Date;
+};
+
+export const findConnection = async (tx: Tx, organizationId: string): Promise<ConnectionRow | undefined> =>
+  tx('erp_connections')
+    .where({ organization_id: organizationId })
+    .first<ConnectionRow | undefined>('kind', 'account_id', 'settings', 'secrets', 'secret_hint', 'status', 'last_tested_at', 'last_error');
+
+export const listCertificates = async (tx: Tx, organizationId: string): Promise<CertificateRow[]> =>
+  tx('erp_certificates')
+    .where({ organization_id: organizationId })
+    .orderBy('slot')
+    .select<CertificateRow[]>('slot', 'certificate_id', 'certificate_pem', 'not_after', 'active', 'created_at');
+
+type Written = { account_id: string; settings: object; secrets: string | null; secret_hint: string | null };
+export const upsertConnection = (tx: Tx, organizationId: string, row: Written) =>
+  tx('erp_connections')
+    .insert({
+      organization_id: organizationId,
+      kind: 'netsuite',
+      ...row,
+      settings: JSON.stringify(row.settings),
+      status: 'untested',
+      last_error: null,
+      updated_at: tx.fn.now(),
+    })
+    .onConflict('organization_id')
+    .merge();
+
+export const noteTest = (tx: Tx, organizationId: string, status: 'connected' | 'failed', error: string | null) =>
+  tx('erp_connections').where({ organization_id: organizationId }).update({ status, last_tested_at: tx.fn.now(), last_error: error });
+
+export const deleteConnection = async (tx: Tx, organizationId: string): Promise<void> => {
+  await tx('erp_connections').where({ organization_id: organizationId }).delete();
+  await tx('erp_certificates').where({ organization_id: organizationId }).delete();
+  await tx('erp_metadata').where({ organization_id: organizationId }).delete();
+};
+
+type NewCertificate = { slot: number; certificate_pem: string; private_key: string; not_after: Date };
+export const putCertificate = (tx: Tx, organizationId: string, row: NewCertificate) =>
+  tx('erp_certificates')
+    .insert({ organization_id: organizationId, ...row, certificate_id: null, active: false, created_at: tx.fn.now() })
+    .onConflict(['organization_id', 'slot'])
+    .merge();
+
+/** The newest certificate without an id gets it and becomes the one to sign with; a known id just becomes active again. */
+export async function activateCertificate(tx: Tx, organizationId: string, certificateId: string): Promise<boolean> {
+  const rows = await listCertificates(tx, organizationId);
+  const known = rows.find((row) => row.certificate_id === certificateId);
+  const waiting = rows.filter((row) => row.certificate_id === null).sort((a, b) => b.created_at.getTime() - a.created_at.getTime())[0];
+  const chosen = known ?? waiting;
+  if (chosen === undefined) return false;
+  await tx('erp_certificates').where({ organization_id: organizationId }).update({ active: false });
+  await tx('erp_certificates')
+    .where({ organization_id: organizationId, slot: chosen.slot })
+    .update({ active: true, certificate_id: certificateId });
+  return true;
+}
+
+/** Stops every schedule until there is a connection again; what was synced stays served. */
+export const pauseSyncs = (tx: Tx, organizationId: string, reason: object) =>
+  tx('sync_configs')
+    .where({ organization_id: organizationId })
+    .whereNull('paused_reason')
+    .update({ paused_reason: JSON.stringify(reason) });
+export const resumeSyncs = (tx: Tx, organizationId: string) =>
+  tx('sync_configs').where({ organization_id: organizationId }).whereNotNull('paused_reason').update({ paused_reason: null });

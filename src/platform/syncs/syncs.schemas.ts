@@ -1,0 +1,110 @@
+// Sync configurations and runs as callers see them.
+import { z } from 'zod';
+import { Email, Id, Instant, shortText } from '../../http/fields.ts';
+import { runStatuses } from '../../sync/index.ts';
+
+const fieldName = z.string().regex(/^[a-z][a-z0-9_]{0,62}$/, 'must be a field name of the record type');
+const shape = {
+  name: shortText(120),
+  mode: z.enum(['incremental', 'full']),
+  schedule: z.string().trim().min(1).max(120).nullable().describe('A cron expression of five fields, or null for runs on demand only'),
+  timezone: z.string().min(1).max(64),
+  enabled: z.boolean(),
+  fields: z
+    .union([z.literal('*'), z.array(fieldName).min(1).max(1000)])
+    .describe('"*" takes every field that can be synced, new ones included'),
+  deletions: z.enum(['feed', 'reconcile', 'none']),
+  maxDeleteShare: z.number().min(0).max(1).describe("More absent records than this share (and 20) wait for a person's word"),
+  alertRecipients: z.array(Email).max(20),
+};
+
+export const NewSyncConfig = z.strictObject({
+  name: shape.name,
+  recordType: z.string().regex(/^[A-Za-z][A-Za-z0-9_]{0,62}$/, 'must be a record type name'),
+  mode: shape.mode.default('incremental'),
+  schedule: shape.schedule.default(null),
+  timezone: shape.timezone.default('UTC'),
+  enabled: shape.enabled.default(true),
+  fields: shape.fields.default('*'),
+  deletions: shape.deletions.default('reconcile'),
+  maxDeleteShare: shape.maxDeleteShare.default(0.02),
+  alertRecipients: shape.alertRecipients.default([]),
+});
+export const SyncConfigChange = z.strictObject({
+  name: shape.name.optional(),
+  mode: shape.mode.optional(),
+  schedule: shape.schedule.optional(),
+  timezone: shape.timezone.optional(),
+  enabled: shape.enabled.optional(),
+  fields: shape.fields.optional(),
+  deletions: shape.deletions.optional(),
+  maxDeleteShare: shape.maxDeleteShare.optional(),
+  alertRecipients: shape.alertRecipients.optional(),
+});
+export type NewSyncConfig = z.output<typeof NewSyncConfig>;
+export type SyncConfigChange = z.output<typeof SyncConfigChange>;
+
+export const TriggerInput = z.strictObject({ mode: z.enum(['incremental', 'full']).optional() });
+
+const problem = z.object({ code: z.string(), message: z.string(), fix: z.string() });
+
+export const SyncRun = z
+  .object({
+    id: Id,
+    syncConfigId: Id,
+    recordType: z.string(),
+    mode: z.enum(['incremental', 'full']),
+    status: z.enum(runStatuses),
+    trigger: z.enum(['schedule', 'manual', 'retry']),
+    attempt: z.int(),
+    scheduledFor: Instant.nullable(),
+    queuedAt: Instant,
+    startedAt: Instant.nullable(),
+    finishedAt: Instant.nullable(),
+    progress: z
+      .object({ phase: z.string(), fetched: z.int(), expected: z.int().nullable(), pages: z.int(), percent: z.int().nullable() })
+      .nullable(),
+    counts: z
+      .object({ fetched: z.int(), inserted: z.int(), updated: z.int(), unchanged: z.int(), deleted: z.int(), rejected: z.int() })
+      .nullable(),
+    generation: z.string().nullable().describe('What readers see since this run; unchanged when nothing changed'),
+    error: problem.nullable(),
+    retryOf: Id.nullable(),
+  })
+  .meta({ id: 'SyncRun' });
+
+export const TriggeredRun = SyncRun.extend({ coalesced: z.boolean().describe('A run was already open: this is it') }).meta({
+  id: 'TriggeredSyncRun',
+});
+
+export const SyncConfig = z
+  .object({
+    id: Id,
+    name: z.string(),
+    recordType: z.string(),
+    mode: z.enum(['incremental', 'full']),
+    schedule: z.string().nullable(),
+    timezone: z.string(),
+    enabled: z.boolean(),
+    fields: z.union([z.literal('*'), z.array(z.string())]),
+    deletions: z.enum(['feed', 'reconcile', 'none']),
+    maxDeleteShare: z.number(),
+    alertRecipients: z.array(z.string()),
+    status: z.enum(['active', 'disabled', 'paused']),
+    pausedReason: problem.nullable(),
+    lastRun: SyncRun.nullable(),
+    nextRunAt: Instant.nullable(),
+    createdAt: Instant,
+    updatedAt: Instant,
+  })
+  .meta({ id: 'SyncConfig' });
+
+export const RunEvent = z
+  .object({ at: Instant, level: z.enum(['info', 'warning', 'error']), message: z.string(), data: z.record(z.string(), z.unknown()) })
+  .meta({ id: 'SyncRunEvent' });
+export const Rejection = z
+  .object({ id: z.string(), code: z.string(), message: z.string(), firstSeenAt: Instant })
+  .meta({ id: 'SyncRejection' });
+export const ProofCheck = z
+  .object({ check: z.string(), passed: z.boolean(), message: z.string(), facts: z.record(z.string(), z.unknown()) })
+  .meta({ id: 'SyncProofCheck' });

@@ -1,0 +1,295 @@
+// Rules of syncs: one configuration per record type, schedules that can come due, nothing dropped that a published version
+// uses, and one open run per configuration.
+import type { RequestCtx } from '../../core/ctx.ts';
+import { invalid, notFound } from '../../core/errors.ts';
+import { newId } from '../../core/id.ts';
+import { violates } from '../../db/pg-errors.ts';
+import { inTransaction, type Tx } from '../../db/transaction.ts';
+import { instant, instantOrNull } from '../../http/fields.ts';
+import { type PageQuery, toPage } from '../../http/page.ts';
+import {
+  type ConfigRow,
+  findConfig,
+  findOpenRun,
+  findRun,
+  insertRun,
+  nextSlot,
+  type RunRow,
+  readMetadata,
+  scheduleProblem,
+} from '../../sync/index.ts';
+import { usersOfRecordType } from '../api-schemas/api-schemas.store.ts';
+import { writeAudit } from '../audit.store.ts';
+import type { NewSyncConfig, SyncConfigChange } from './syncs.schemas.ts';
+import * as store from './syncs.store.ts';
+
+export const runView = (row: RunRow) => ({
+  id: row.id,
+  syncConfigId: row.sync_config_id,
+  recordType: row.record_type,
+  mode: row.mode,
+  status: row.status,
+  trigger: row.trigger,
+  attempt: row.attempt,
+  scheduledFor: instantOrNull(row.scheduled_for),
+  queuedAt: instant(row.queued_at),
+  startedAt: instantOrNull(row.started_at),
+  finishedAt: instantOrNull(row.finished_at),
+  progress: row.progress,
+  counts: row.counts,
+  generation: row.generation,
+  error: row.error,
+  retryOf: row.retry_of,
+});
+
+function configView(ctx: RequestCtx, row: ConfigRow, lastRun: RunRow | undefined) {
+  const idle = !row.enabled || row.schedule === null || row.paused_reason !== null;
+  return {
+    id: row.id,
+    name: row.name,
+    recordType: row.record_type,
+    mode: row.mode,
+    schedule: row.schedule,
+    timezone: row.timezone,
+    enabled: row.enabled,
+    fields: row.fields ?? ('*' as const),
+    deletions: row.deletions,
+    maxDeleteShare: Number(row.max_delete_share),
+    alertRecipients: row.alert_recipients,
+    status: row.paused_reason !== null ? ('paused' as const) : row.enabled ? ('active' as const) : ('disabled' as const),
+    pausedReason: row.paused_reason,
+    lastRun: lastRun === undefined ? null : runView(lastRun),
+    nextRunAt: idle ? null : instantOrNull(nextSlot(row.schedule ?? '', row.timezone, ctx.clock.now())),
+    createdAt: instant(row.created_at),
+    updatedAt: instant(row.updated_at),
+  };
+}
+
+async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<ConfigRow> {
+  const row = await findConfig(tx, ctx.organizationId, id);
+  if (row === undefined) throw notFound('Sync configuration');
+  return row;
+}
+const viewOf = async (tx: Tx, ctx: RequestCtx, row: ConfigRow) =>
+  configView(ctx, row, (await store.lastRuns(tx, ctx.organizationId, [row.id])).get(row.id));
+
+async function getRunRow(tx: Tx, ctx: RequestCtx, id: string): Promise<RunRow> {
+  const row = await findRun(tx, ctx.organizationId, id);
+  if (row === undefined) throw notFound('Sync run');
+  return row;
+}
+
+function checkSchedule(schedule: string | null, timezone: string): void {
+  const problem = scheduleProblem(schedule ?? '0 0 * * *', timezone);
+  if (problem !== null)
+    throw invalid('The schedule is not valid', [{ path: problem.path, code: 'invalid_schedule', message: problem.message }]);
+}
+
+async function checkFields(ctx: RequestCtx, recordType: string, fields: '*' | readonly string[]): Promise<void> {
+  const metadata = await readMetadata(ctx);
+  if (metadata === undefined)
+    throw invalid("The ERP's record types are not known yet", [
+      { path: 'recordType', code: 'no_metadata', message: 'Refresh the metadata first: POST /netsuite/metadata/refresh' },
+    ]);
+  const found = metadata.recordTypes.find(({ name }) => name === recordType);
+  if (found === undefined || !found.fields.some(({ syncable }) => syncable)) {
+    const known = metadata.recordTypes.filter((type) => type.fields.some(({ syncable }) => syncable)).map(({ name }) => name);
+    throw invalid('The ERP has no such record type to sync', [
+      { path: 'recordType', code: 'unknown_record_type', message: `Known record types: ${known.join(', ')}` },
+    ]);
+  }
+  if (fields === '*') return;
+  const syncable = new Map(found.fields.map((field) => [field.name, field]));
+  const details = fields.flatMap((name, index) => {
+    const field = syncable.get(name);
+    if (field?.syncable === true) return [];
+    return [
+      {
+        path: `fields[${index}]`,
+        code: 'unsyncable_field',
+        message:
+          field === undefined ? `${recordType} has no field ${name}` : `${name} can't be synced: ${field.reason ?? 'no reason given'}`,
+      },
+    ];
+  });
+  if (details.length > 0) throw invalid("Some fields can't be synced", details);
+}
+
+async function checkUnused(tx: Tx, ctx: RequestCtx, recordType: string, stays: (source: string) => boolean): Promise<void> {
+  const used = (await usersOfRecordType(tx, ctx.organizationId, recordType)).filter(({ sources }) =>
+    sources.some((source) => !stays(source)),
+  );
+  if (used.length === 0) return;
+  throw invalid(
+    'Published versions use it',
+    used.map(({ version, sources }) => ({
+      path: '',
+      code: 'in_use',
+      message: `${version} uses ${sources.filter((source) => !stays(source)).join(', ')}`,
+    })),
+  );
+}
+
+const fieldOf = (source: string): string => source.replace(/\.name$/, '');
+
+export const listSyncConfigs = (ctx: RequestCtx, page: PageQuery, q: string | undefined) =>
+  inTransaction(ctx, async (tx) => {
+    const { rows, total } = await store.listConfigs(tx, ctx.organizationId, page, q);
+    const runs = await store.lastRuns(
+      tx,
+      ctx.organizationId,
+      rows.map(({ id }) => id),
+    );
+    return toPage(
+      rows.map((row) => configView(ctx, row, runs.get(row.id))),
+      total,
+      page,
+    );
+  });
+
+export const getSyncConfig = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => viewOf(tx, ctx, await getRow(tx, ctx, id)));
+
+const taken = (error: unknown): never => {
+  if (!violates(error, 'one_config_per_record_type')) throw error;
+  throw invalid('That record type already has a sync', [
+    { path: 'recordType', code: 'taken', message: 'There is one configuration per record type' },
+  ]);
+};
+
+export async function createSyncConfig(ctx: RequestCtx, input: NewSyncConfig) {
+  checkSchedule(input.schedule, input.timezone);
+  await checkFields(ctx, input.recordType, input.fields);
+  const id = newId();
+  return inTransaction(ctx, async (tx) => {
+    await store.insertConfig(tx, ctx.organizationId, {
+      id,
+      record_type: input.recordType,
+      name: input.name,
+      mode: input.mode,
+      schedule: input.schedule,
+      timezone: input.timezone,
+      enabled: input.enabled,
+      fields: input.fields === '*' ? null : input.fields,
+      deletions: input.deletions,
+      max_delete_share: input.maxDeleteShare,
+      alert_recipients: input.alertRecipients,
+    });
+    await writeAudit(tx, ctx, { action: 'sync-config.create', target: { type: 'sync-config', id }, changes: input });
+    return viewOf(tx, ctx, await getRow(tx, ctx, id));
+  }).catch(taken);
+}
+
+export async function changeSyncConfig(ctx: RequestCtx, id: string, change: SyncConfigChange) {
+  const before = await inTransaction(ctx, (tx) => getRow(tx, ctx, id));
+  checkSchedule(change.schedule === undefined ? before.schedule : change.schedule, change.timezone ?? before.timezone);
+  if (change.fields !== undefined) await checkFields(ctx, before.record_type, change.fields);
+  return inTransaction(ctx, async (tx) => {
+    const { fields } = change;
+    if (fields !== undefined && fields !== '*')
+      await checkUnused(tx, ctx, before.record_type, (source) => fields.includes(fieldOf(source)));
+    const { alertRecipients, maxDeleteShare, fields: _, ...same } = change;
+    const present = Object.fromEntries(Object.entries(same).filter(([, value]) => value !== undefined));
+    await store.updateConfig(tx, ctx.organizationId, id, {
+      ...present,
+      ...(fields !== undefined && { fields: fields === '*' ? null : fields }),
+      ...(alertRecipients !== undefined && { alert_recipients: alertRecipients }),
+      ...(maxDeleteShare !== undefined && { max_delete_share: maxDeleteShare }),
+    });
+    await writeAudit(tx, ctx, { action: 'sync-config.update', target: { type: 'sync-config', id }, changes: change });
+    return viewOf(tx, ctx, await getRow(tx, ctx, id));
+  });
+}
+
+/** The synced records stay served; they are just not read again. */
+export const deleteSyncConfig = (ctx: RequestCtx, id: string) =>
+  inTransaction(ctx, async (tx) => {
+    const row = await getRow(tx, ctx, id);
+    await checkUnused(tx, ctx, row.record_type, () => false);
+    await store.deleteConfig(tx, ctx.organizationId, id);
+    await writeAudit(tx, ctx, {
+      action: 'sync-config.delete',
+      target: { type: 'sync-config', id },
+      changes: { name: row.name, recordType: row.record_type },
+    });
+  });
+
+/** A run that is already open is returned instead; a full run asked for during an incremental one waits behind it. */
+export const triggerSync = (ctx: RequestCtx, id: string, mode: 'incremental' | 'full' | undefined) =>
+  inTransaction(ctx, async (tx) => {
+    const config = await getRow(tx, ctx, id);
+    const wanted = mode ?? config.mode;
+    const open = await findOpenRun(tx, ctx.organizationId, id);
+    const serves = open !== undefined && (open.status === 'queued' || open.mode === 'full' || wanted === 'incremental');
+    if (serves) return { ...runView(open), coalesced: true };
+    const made = await insertRun(tx, ctx.organizationId, {
+      sync_config_id: id,
+      record_type: config.record_type,
+      mode: wanted,
+      trigger: 'manual',
+    });
+    if (made === undefined) {
+      const winner = await findOpenRun(tx, ctx.organizationId, id);
+      if (winner === undefined) throw new Error('a run was neither made nor found');
+      return { ...runView(winner), coalesced: true };
+    }
+    await writeAudit(tx, ctx, {
+      action: 'sync-run.trigger',
+      target: { type: 'sync-run', id: made.id },
+      changes: { syncConfigId: id, mode: wanted },
+    });
+    return { ...runView(made), coalesced: false };
+  });
+
+export const listSyncRuns = (ctx: RequestCtx, page: PageQuery, filter: store.RunFilter) =>
+  inTransaction(ctx, async (tx) => {
+    if (filter.syncConfigId !== undefined) await getRow(tx, ctx, filter.syncConfigId);
+    const { rows, total } = await store.listRuns(tx, ctx.organizationId, page, filter);
+    return toPage(rows.map(runView), total, page);
+  });
+
+export const getSyncRun = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => runView(await getRunRow(tx, ctx, id)));
+
+export const getProof = (ctx: RequestCtx, id: string) =>
+  inTransaction(ctx, async (tx) => ({ checks: (await getRunRow(tx, ctx, id)).proof }));
+
+export const listRunEvents = (ctx: RequestCtx, id: string, page: PageQuery) =>
+  inTransaction(ctx, async (tx) => {
+    await getRunRow(tx, ctx, id);
+    const { rows, total } = await store.listEvents(tx, ctx.organizationId, id, page);
+    return toPage(
+      rows.map((row) => ({ ...row, at: instant(row.at) })),
+      total,
+      page,
+    );
+  });
+
+export const cancelRun = (ctx: RequestCtx, id: string) =>
+  inTransaction(ctx, async (tx) => {
+    await getRunRow(tx, ctx, id);
+    const touched = (await store.cancelIdleRun(tx, ctx.organizationId, id)) + (await store.requestCancel(tx, ctx.organizationId, id));
+    if (touched === 0)
+      throw invalid('The run has already ended', [{ path: '', code: 'run_ended', message: 'Only an open run can be cancelled' }]);
+    await writeAudit(tx, ctx, { action: 'sync-run.cancel', target: { type: 'sync-run', id } });
+    return runView(await getRunRow(tx, ctx, id));
+  });
+
+export const retryRun = (ctx: RequestCtx, id: string) =>
+  inTransaction(ctx, async (tx) => {
+    const run = await getRunRow(tx, ctx, id);
+    if (!['failed', 'partial', 'cancelled'].includes(run.status)) {
+      throw invalid('Only a run that did not succeed can be retried', [
+        { path: '', code: 'not_retryable', message: `The run is ${run.status}` },
+      ]);
+    }
+    const made = await insertRun(tx, ctx.organizationId, {
+      sync_config_id: run.sync_config_id,
+      record_type: run.record_type,
+      mode: run.mode,
+      trigger: 'retry',
+      retry_of: run.id,
+    });
+    if (made === undefined)
+      throw invalid('A run of that sync is already waiting', [{ path: '', code: 'run_open', message: "See the sync's runs" }]);
+    await writeAudit(tx, ctx, { action: 'sync-run.retry', target: { type: 'sync-run', id: made.id }, changes: { retryOf: id } });
+    return runView(made);
+  });

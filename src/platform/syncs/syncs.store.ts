@@ -1,0 +1,78 @@
+// Rows of sync configurations, and the lists of runs and their events. Runs change state in the sync engine alone.
+import { readPage } from '../../db/page.ts';
+import type { Tx } from '../../db/transaction.ts';
+import type { PageQuery } from '../../http/page.ts';
+import { type ConfigRow, type RunRow, type RunStatus, runColumns } from '../../sync/index.ts';
+
+export type RunFilter = {
+  readonly status?: RunStatus | undefined;
+  readonly syncConfigId?: string | undefined;
+  readonly after?: Date | undefined;
+};
+export type EventRow = { at: Date; level: 'info' | 'warning' | 'error'; message: string; data: Record<string, unknown> };
+
+export function listConfigs(tx: Tx, organizationId: string, page: PageQuery, q: string | undefined) {
+  const query = tx('sync_configs')
+    .where('organization_id', organizationId)
+    .orderBy([
+      { column: 'created_at', order: 'desc' },
+      { column: 'id', order: 'desc' },
+    ])
+    .select('*');
+  if (q !== undefined) query.whereRaw('strpos(lower(name), lower(?)) > 0', [q]);
+  return readPage<ConfigRow>(query, page);
+}
+
+export function listRuns(tx: Tx, organizationId: string, page: PageQuery, filter: RunFilter) {
+  const query = tx('sync_runs')
+    .where('organization_id', organizationId)
+    .orderBy([
+      { column: 'queued_at', order: 'desc' },
+      { column: 'id', order: 'desc' },
+    ])
+    .select(...runColumns);
+  if (filter.status !== undefined) query.where('status', filter.status);
+  if (filter.syncConfigId !== undefined) query.where('sync_config_id', filter.syncConfigId);
+  if (filter.after !== undefined) query.where('queued_at', '>', filter.after);
+  return readPage<RunRow>(query, page);
+}
+
+/** The newest run of each of these configurations. */
+export async function lastRuns(tx: Tx, organizationId: string, configIds: readonly string[]): Promise<Map<string, RunRow>> {
+  const rows = await tx('sync_runs')
+    .where('organization_id', organizationId)
+    .whereIn('sync_config_id', configIds)
+    .distinctOn('sync_config_id')
+    .orderBy([{ column: 'sync_config_id' }, { column: 'queued_at', order: 'desc' }, { column: 'id', order: 'desc' }])
+    .select<RunRow[]>(...runColumns);
+  return new Map(rows.map((row) => [row.sync_config_id, row]));
+}
+
+export const listEvents = (tx: Tx, organizationId: string, runId: string, page: PageQuery) =>
+  readPage<EventRow>(
+    tx('sync_run_events').where({ organization_id: organizationId, run_id: runId }).orderBy('id').select('at', 'level', 'message', 'data'),
+    page,
+  );
+
+type Written = Pick<ConfigRow, 'name' | 'mode' | 'schedule' | 'timezone' | 'enabled' | 'fields' | 'deletions' | 'alert_recipients'> & {
+  max_delete_share: number;
+};
+export const insertConfig = (tx: Tx, organizationId: string, row: Written & { id: string; record_type: string }) =>
+  tx('sync_configs').insert({ ...row, organization_id: organizationId });
+export const updateConfig = (tx: Tx, organizationId: string, id: string, row: Partial<Written>) =>
+  tx('sync_configs')
+    .where({ organization_id: organizationId, id })
+    .update({ ...row, paused_reason: null, updated_at: tx.fn.now() });
+export const deleteConfig = (tx: Tx, organizationId: string, id: string) =>
+  tx('sync_configs').where({ organization_id: organizationId, id }).delete();
+
+export const requestCancel = (tx: Tx, organizationId: string, runId: string) =>
+  tx('sync_runs')
+    .where({ organization_id: organizationId, id: runId })
+    .whereIn('status', ['running', 'publishing'])
+    .update({ cancel_requested: true });
+export const cancelIdleRun = (tx: Tx, organizationId: string, runId: string) =>
+  tx('sync_runs')
+    .where({ organization_id: organizationId, id: runId })
+    .whereIn('status', ['queued', 'waiting'])
+    .update({ status: 'cancelled', cancel_requested: true, finished_at: tx.raw('clock_timestamp()') });

@@ -1,0 +1,68 @@
+// Who may read what. The order of the checks is part of the interface: key, tenant header, tenant, scopes, and only then
+// whether anything is there. The header is an assertion that must agree with the key; it never selects data by itself.
+import type { IncomingHttpHeaders } from 'node:http';
+import { LRUCache } from 'lru-cache';
+import type { Ctx } from '../core/ctx.ts';
+import { AppError } from '../core/errors.ts';
+import { isId } from '../core/id.ts';
+import type { Permission } from '../core/permissions.ts';
+import { type FoundApiKey, findApiKey, touchApiKey } from '../identity/api-key.store.ts';
+import { hashApiKey, isApiKey } from '../identity/api-key.ts';
+import { keyPermissions } from '../identity/principal.ts';
+import { openTrusted } from './trusted.ts';
+
+/** Finds the living key of a request. Throws 401. */
+export type Authenticate = (headers: IncomingHttpHeaders) => Promise<FoundApiKey>;
+
+const mostKeys = 10_000;
+const touchEveryMs = 60_000;
+
+export function openAuthenticate(ctx: Pick<Ctx, 'db' | 'log' | 'clock' | 'settings'>): Authenticate {
+  const keys = openTrusted<FoundApiKey | undefined>(ctx.clock, ctx.settings.trustMs, mostKeys);
+  const touchedMs = new LRUCache<string, number>({ max: mostKeys });
+  const touch = (key: FoundApiKey): void => {
+    const nowMs = ctx.clock.monotonicMs();
+    if (nowMs - (touchedMs.get(key.id) ?? Number.NEGATIVE_INFINITY) < touchEveryMs) return;
+    touchedMs.set(key.id, nowMs);
+    touchApiKey(ctx, key);
+  };
+  return async (headers) => {
+    const secret = /^Bearer ([0-9A-Za-z_]{1,100})$/i.exec(headers.authorization ?? '')?.[1];
+    if (secret === undefined || !isApiKey(secret)) throw unauthorized();
+    const key = await keys.get(hashApiKey(secret).toString('base64'), () => findApiKey(ctx, secret));
+    if (key === undefined) throw unauthorized();
+    touch(key);
+    return key;
+  };
+}
+
+const unauthorized = (): AppError => new AppError('UNAUTHORIZED', 'Missing or invalid authentication');
+
+const refuse = (code: 'BAD_REQUEST' | 'FORBIDDEN', path: string, reason: string, message: string): AppError =>
+  new AppError(code, message, { details: [{ path, code: reason, message }] });
+
+/** Throws 400 without a well-formed header, 403 when it names another tenant than the key's. */
+export function assertTenant(key: FoundApiKey, headers: IncomingHttpHeaders): void {
+  const tenant = headers['x-tenant-id'];
+  if (tenant === undefined || tenant === '')
+    throw refuse('BAD_REQUEST', 'x-tenant-id', 'tenant_missing', 'The header x-tenant-id is missing');
+  if (typeof tenant !== 'string' || !isId(tenant.toLowerCase())) {
+    throw refuse('BAD_REQUEST', 'x-tenant-id', 'tenant_malformed', 'The header x-tenant-id must be one organization id');
+  }
+  if (tenant.toLowerCase() !== key.organization.id)
+    throw refuse('FORBIDDEN', 'x-tenant-id', 'tenant_mismatch', 'This key does not belong to the tenant of the header x-tenant-id');
+}
+
+/** Throws 403 for a version or resource outside the key's scopes. Says nothing about whether they exist. */
+export function assertScopes(key: FoundApiKey, version: string, resource: string | null): void {
+  const { versions, resources } = key.scopes;
+  if (versions.length > 0 && !versions.includes(version))
+    throw refuse('FORBIDDEN', 'version', 'version_out_of_scope', 'This key is not valid for this version');
+  if (resource !== null && resources.length > 0 && !resources.includes(resource)) {
+    throw refuse('FORBIDDEN', 'resource', 'resource_out_of_scope', 'This key is not valid for this resource');
+  }
+}
+
+export function assertPermission(key: FoundApiKey, permission: Permission): void {
+  if (!keyPermissions(key).has(permission)) throw new AppError('FORBIDDEN', `Missing required permission: ${permission}`);
+}

@@ -1,0 +1,48 @@
+// Finds the physical column behind each source that a definition names. What it finds at publish is stored for good.
+import type { ColumnState, RecordColumn } from '../warehouse/columns.ts';
+import type { Bindings, BoundColumn, SchemaDocument } from './schema-document.ts';
+
+/** What the warehouse holds of one record type. */
+export type AvailableRecordType = {
+  readonly label: string;
+  readonly idType: 'integer' | 'text';
+  readonly columns: readonly RecordColumn[];
+  /** Whether a complete run has ever been published. */
+  readonly hasData: boolean;
+};
+
+/** By record type. */
+export type Available = Readonly<Record<string, AvailableRecordType>>;
+
+/** Lookup by own name alone: a record type called `constructor` is no record type. */
+export const availableType = (available: Available, recordType: string): AvailableRecordType | undefined =>
+  Object.hasOwn(available, recordType) ? available[recordType] : undefined;
+
+/** What a definition may name as `source`: the field, or `<field>.name` for its label, or `lines`. */
+export const sourceOf = ({ field, part }: Pick<RecordColumn, 'field' | 'part'>): string =>
+  part === 'lines' ? 'lines' : part === 'label' ? `${field}.name` : field;
+
+const preference: Readonly<Record<ColumnState, number>> = { live: 0, loading: 1, vanished: 2, replaced: 3 };
+
+/** The column that now stands for the source. One that a change of type replaced no longer does. */
+export function columnOf(columns: readonly RecordColumn[], source: string): RecordColumn | undefined {
+  return columns
+    .filter((column) => sourceOf(column) === source && column.state !== 'replaced')
+    .sort((a, b) => preference[a.state] - preference[b.state])[0];
+}
+
+/** Binds what can be bound; a definition that validated without problems is bound completely. */
+export function bindDocument(document: SchemaDocument, available: Available): Bindings {
+  const bindings: Record<string, { idType: 'integer' | 'text'; columns: Record<string, BoundColumn> }> = {};
+  for (const endpoint of document.endpoints) {
+    const recordType = availableType(available, endpoint.recordType);
+    if (recordType === undefined) continue;
+    const bound = bindings[endpoint.recordType] ?? { idType: recordType.idType, columns: {} };
+    bindings[endpoint.recordType] = bound;
+    for (const field of endpoint.fields) {
+      const found = columnOf(recordType.columns, field.source);
+      if (found !== undefined) bound.columns[field.source] = { column: found.column, type: found.type, lineFields: found.lineFields };
+    }
+  }
+  return bindings;
+}

@@ -1,0 +1,97 @@
+// Turns a definition and its bindings into what requests are planned against: each parameter's name leads to a column object,
+// so that no text of a request ever becomes part of a statement. Made once per version.
+
+import { suffixOf, type ValueType } from './operators.ts';
+import type {
+  Bindings,
+  BoundColumn,
+  EndpointDefinition,
+  FieldDefinition,
+  Operator,
+  SchemaDocument,
+  SortDefinition,
+} from './schema-document.ts';
+
+export type Column = { readonly column: string; readonly type: ValueType };
+
+export type LineOutput = { readonly name: string; readonly key: string; readonly type: ValueType; readonly asString: boolean };
+
+export type OutputField =
+  | { readonly kind: 'value'; readonly name: string; readonly column: Column; readonly asString: boolean }
+  | { readonly kind: 'lines'; readonly name: string; readonly column: string; readonly lines: readonly LineOutput[] };
+
+export type FilterParameter = { readonly name: string; readonly field: string; readonly column: Column; readonly operator: Operator };
+
+export type CompiledEndpoint = {
+  readonly name: string;
+  readonly recordType: string;
+  readonly idType: 'integer' | 'text';
+  /** In the order of the definition; `id` comes before them and is not listed. */
+  readonly fields: readonly OutputField[];
+  /** By the parameter's full name, such as `trandate_after`; `id` among them. */
+  readonly filters: ReadonlyMap<string, FilterParameter>;
+  readonly sorts: ReadonlyMap<string, Column>;
+  readonly defaultSort: { readonly column: Column; readonly order: SortDefinition['order'] };
+  readonly maxPageSize: number;
+};
+
+export type CompiledSchema = { readonly id: string; readonly version: string; readonly endpoints: ReadonlyMap<string, CompiledEndpoint> };
+
+export type SchemaContent = SchemaDocument & { readonly id: string; readonly version: string; readonly bindings: Bindings };
+
+/** Throws for a definition that is not completely bound; a published one always is. */
+export function compileSchema(content: SchemaContent): CompiledSchema {
+  const endpoints = content.endpoints.map((endpoint) => compileEndpoint(endpoint, content.bindings));
+  return Object.freeze({
+    id: content.id,
+    version: content.version,
+    endpoints: new Map(endpoints.map((endpoint) => [endpoint.name, endpoint])),
+  });
+}
+
+export const idColumn = (idType: 'integer' | 'text'): Column => ({ column: 'id', type: idType });
+
+function compileEndpoint(endpoint: EndpointDefinition, bindings: Bindings): CompiledEndpoint {
+  const binding = own(bindings, endpoint.recordType);
+  const columns = new Map(endpoint.fields.map((field) => [field.name, own(binding.columns, field.source)]));
+  const columnOf = (name: string): Column => valueColumn(columns.get(name), name);
+  const id = idColumn(binding.idType);
+  const filters: FilterParameter[] = [{ name: 'id', field: 'id', column: id, operator: 'eq' }];
+  for (const { field, operators } of endpoint.filters) {
+    for (const operator of operators) filters.push({ name: field + suffixOf(operator), field, column: columnOf(field), operator });
+  }
+  const { defaultSort } = endpoint;
+  return Object.freeze<CompiledEndpoint>({
+    name: endpoint.name,
+    recordType: endpoint.recordType,
+    idType: binding.idType,
+    fields: Object.freeze(endpoint.fields.map((field) => outputOf(field, columns.get(field.name)))),
+    filters: new Map(filters.map((filter) => [filter.name, Object.freeze(filter)])),
+    sorts: new Map(endpoint.sorts.map((name) => [name, columnOf(name)])),
+    defaultSort: defaultSort === null ? { column: id, order: 'asc' } : { column: columnOf(defaultSort.field), order: defaultSort.order },
+    maxPageSize: endpoint.maxPageSize,
+  });
+}
+
+function own<T>(record: Readonly<Record<string, T>>, key: string): T {
+  const found = Object.hasOwn(record, key) ? record[key] : undefined;
+  if (found === undefined) throw new Error(`a published schema lacks the binding of "${key}"`);
+  return found;
+}
+
+function valueColumn(bound: BoundColumn | undefined, name: string): Column {
+  if (bound === undefined || bound.type === 'lines')
+    throw new Error(`a published schema filters or sorts by "${name}", which has no column`);
+  return Object.freeze({ column: bound.column, type: bound.type });
+}
+
+function outputOf(field: FieldDefinition, bound: BoundColumn | undefined): OutputField {
+  if (bound?.type !== 'lines')
+    return Object.freeze({ kind: 'value', name: field.name, column: valueColumn(bound, field.name), asString: field.as === 'string' });
+  const lines = (field.fields ?? []).map((line): LineOutput => {
+    const type = bound.lineFields?.find(({ name }) => name === line.source)?.type;
+    if (type === undefined) throw new Error(`a published schema lacks the line field "${line.source}"`);
+    return Object.freeze({ name: line.name, key: line.source, type, asString: line.as === 'string' });
+  });
+  return Object.freeze({ kind: 'lines', name: field.name, column: bound.column, lines: Object.freeze(lines) });
+}

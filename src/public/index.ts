@@ -1,0 +1,47 @@
+// The door of the public interface: its router, and what those who define versions need to check, bind and describe them.
+import { type RequestHandler, Router } from 'express';
+import type { Ctx } from '../core/ctx.ts';
+import { AppError } from '../core/errors.ts';
+import { allowOrigin, methods } from './cross-origin.ts';
+import { answer, openPublicService } from './serve.ts';
+
+export { readAvailable } from './available.ts';
+export { type Available, type AvailableRecordType, bindDocument } from './bind.ts';
+export { type Change, compareVersions } from './compare.ts';
+export { indexesOf } from './indexes.ts';
+export { describeVersion } from './openapi.ts';
+export { type Bindings, EndpointDefinition, SchemaDocument } from './schema-document.ts';
+export { type Problem, validateDocument } from './validate.ts';
+
+export type PublicRouterOptions = {
+  /** Answers `GET /openapi/{version}/preview`, the same for everyone. */
+  readonly referencePage: RequestHandler;
+};
+
+/** To be mounted at /api/public, behind the request log and before the error handler. */
+export function publicRouter(ctx: Ctx, { referencePage }: PublicRouterOptions): Router {
+  const service = openPublicService(ctx);
+  const router = Router({ caseSensitive: true });
+  router.use((req, res, next) => {
+    allowOrigin(req, res, ctx.settings.corsOrigins);
+    if (req.method === 'GET' || req.method === 'HEAD') return next();
+    res.setHeader('Allow', methods);
+    if (req.method === 'OPTIONS') return void res.status(204).end();
+    throw new AppError('BAD_REQUEST', 'The public interface only reads', {
+      status: 405,
+      details: [{ path: '', code: 'method_not_allowed', message: `Allowed methods: ${methods}` }],
+    });
+  });
+  router.get('/openapi/:version/preview', referencePage);
+  router.use((req, res) =>
+    answer(service, {
+      req,
+      res,
+      baseUrl: req.baseUrl,
+      onCaller: ({ id, organization }) => {
+        res.locals['logged'] = { organizationId: organization.id, credential: { kind: 'api-key', id } };
+      },
+    }),
+  );
+  return router;
+}

@@ -1,0 +1,136 @@
+// Describes one resource's record and parameters in OpenAPI 3.1, from the definition and the types it is bound to.
+import type { oas31 } from 'openapi3-ts';
+import { suffixOf, takesSeveral, type ValueType } from './operators.ts';
+import type { Bindings, BoundColumn, EndpointDefinition, FieldDefinition, LineFieldDefinition, Operator } from './schema-document.ts';
+
+type Schema = oas31.SchemaObject;
+type Parameter = oas31.ParameterObject;
+
+export const dateSentence =
+  'A date against a time field means that whole UTC day: equal is within it, `_after` from the next day on, `_before` before it, `_gte` from its start, `_lte` to its end. Date and time fields so agree: `_after=2026-01-31` starts on 1 February.';
+const largeNumbers = 'A whole number beyond 2^53 is a string, so that no digit is lost.';
+
+const shapes: Readonly<Record<ValueType, { types: oas31.SchemaObjectType[]; format?: string; example: unknown; note?: string }>> = {
+  text: { types: ['string'], example: 'Example' },
+  number: { types: ['number', 'string'], example: 1249.5, note: `Exact decimal digits. ${largeNumbers}` },
+  integer: { types: ['integer', 'string'], example: 42, note: largeNumbers },
+  boolean: { types: ['boolean'], example: true },
+  date: { types: ['string'], format: 'date', example: '2026-01-31' },
+  time: { types: ['string'], format: 'date-time', example: '2026-01-31T10:00:00Z' },
+};
+
+const joined = (...sentences: (string | undefined)[]): string =>
+  sentences.filter((sentence) => sentence !== undefined && sentence !== '').join(' ');
+const described = (...sentences: (string | undefined)[]): { description?: string } => {
+  const description = joined(...sentences);
+  return description === '' ? {} : { description };
+};
+
+function valueSchema(type: ValueType, field: LineFieldDefinition): Schema {
+  const shape = shapes[type];
+  if (field.as === 'string' && (type === 'number' || type === 'integer')) {
+    return { type: ['string', 'null'], ...described(field.description, 'Exact digits, as text.'), examples: [String(shape.example)] };
+  }
+  return {
+    type: [...shape.types, 'null'],
+    ...(shape.format !== undefined && { format: shape.format }),
+    ...described(field.description, shape.note),
+    examples: [shape.example],
+  };
+}
+
+export const boundColumn = (bindings: Bindings, recordType: string, source: string): BoundColumn | undefined => {
+  const columns = Object.hasOwn(bindings, recordType) ? bindings[recordType]?.columns : undefined;
+  return columns !== undefined && Object.hasOwn(columns, source) ? columns[source] : undefined;
+};
+
+const notSynced = (field: LineFieldDefinition): Schema => ({ ...described(field.description, 'Not synced yet: its type is unknown.') });
+
+function fieldSchema(field: FieldDefinition, bound: BoundColumn | undefined): Schema {
+  if (bound === undefined) return notSynced(field);
+  if (bound.type !== 'lines') return valueSchema(bound.type, field);
+  const properties = (field.fields ?? []).map((line): [string, Schema] => {
+    const type = bound.lineFields?.find(({ name }) => name === line.source)?.type;
+    return [line.name, type === undefined ? notSynced(line) : valueSchema(type, line)];
+  });
+  return {
+    type: ['array', 'null'],
+    ...described(field.description, 'In line order.'),
+    items: { type: 'object', properties: Object.fromEntries(properties), required: properties.map(([name]) => name) },
+  };
+}
+
+/** A record; only `id` is certain, because `fields` may narrow the rest. */
+export function recordSchema(endpoint: EndpointDefinition, bindings: Bindings): Schema {
+  const id: Schema = { type: 'string', description: "The record's id in the ERP.", examples: ['1042'] };
+  const fields = endpoint.fields.map((field): [string, Schema] => [
+    field.name,
+    fieldSchema(field, boundColumn(bindings, endpoint.recordType, field.source)),
+  ]);
+  return { type: 'object', ...described(endpoint.description), properties: { id, ...Object.fromEntries(fields) }, required: ['id'] };
+}
+
+/** One record made of the examples of its fields. */
+export function exampleRecord(schema: Schema): Record<string, unknown> {
+  const properties = Object.entries(schema.properties ?? {}) as [string, Schema][];
+  return Object.fromEntries(
+    properties.map(([name, property]) => {
+      if (property.items !== undefined) return [name, [exampleRecord(property.items as Schema)]];
+      return [name, property.examples?.[0] ?? null];
+    }),
+  );
+}
+
+const meanings: Readonly<Record<Operator, string>> = {
+  eq: 'Equals. Repeat the parameter for any of several values, at most 100.',
+  after: 'Strictly later.',
+  before: 'Strictly earlier.',
+  gte: 'At least.',
+  lte: 'At most.',
+  gt: 'Greater.',
+  lt: 'Less.',
+  contains: 'Contains this text, whatever the case; `%` and `_` have no special meaning. At least 3 characters.',
+  starts_with: 'Starts with this text, whatever the case; `%` and `_` have no special meaning.',
+  not: 'Differs; records without a value are included. Repeat the parameter for none of several values, at most 100.',
+  null: '`true`: only records without a value. `false`: only records with one.',
+};
+
+function parameterValue(operator: Operator, type: ValueType): Schema {
+  if (operator === 'null') return { type: 'boolean' };
+  if (operator === 'contains') return { type: 'string', minLength: 3 };
+  if (operator === 'starts_with') return { type: 'string', minLength: 1 };
+  if (type === 'time')
+    return { type: 'string', anyOf: [{ format: 'date' }, { format: 'date-time' }], examples: ['2026-01-31', '2026-01-31T10:00:00Z'] };
+  const {
+    types: [first = 'string'],
+    format,
+    example,
+  } = shapes[type];
+  return { type: first, ...(format !== undefined && { format }), examples: [example] };
+}
+
+/** The parameter of one filter: its own name, its own type. */
+export function filterParameter(field: string, operator: Operator, type: ValueType): Parameter {
+  const value = parameterValue(operator, type);
+  const isDated = (type === 'date' || type === 'time') && operator !== 'null';
+  return {
+    name: field + suffixOf(operator),
+    in: 'query',
+    required: false,
+    description: joined(meanings[operator], isDated ? dateSentence : undefined),
+    schema: takesSeveral(operator) ? { type: 'array', items: value, minItems: 1, maxItems: 100 } : value,
+    ...(takesSeveral(operator) && { style: 'form' as const, explode: true }),
+  };
+}
+
+/** Filters of the endpoint as far as they are bound, `id` first. */
+export function filterParameters(endpoint: EndpointDefinition, bindings: Bindings): Parameter[] {
+  const idType: ValueType = (Object.hasOwn(bindings, endpoint.recordType) ? bindings[endpoint.recordType]?.idType : undefined) ?? 'text';
+  const declared = endpoint.filters.flatMap(({ field, operators }) => {
+    const source = endpoint.fields.find(({ name }) => name === field)?.source;
+    const type = source === undefined ? undefined : boundColumn(bindings, endpoint.recordType, source)?.type;
+    if (type === undefined || type === 'lines') return [];
+    return operators.map((operator) => filterParameter(field, operator, type));
+  });
+  return [filterParameter('id', 'eq', idType === 'integer' ? 'integer' : 'text'), ...declared];
+}

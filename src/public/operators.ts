@@ -1,0 +1,33 @@
+// The operators of filters: how each is spelled in a parameter's name and which types it fits.
+import type { ColumnType } from '../warehouse/columns.ts';
+import { type Operator, operators } from './schema-document.ts';
+
+export type ValueType = Exclude<ColumnType, 'lines'>;
+
+const every: readonly ValueType[] = ['text', 'number', 'integer', 'boolean', 'date', 'time'];
+const numbers: readonly ValueType[] = ['number', 'integer'];
+const dates: readonly ValueType[] = ['date', 'time'];
+
+const fitting: Readonly<Record<Operator, readonly ValueType[]>> = {
+  eq: every,
+  after: dates,
+  before: dates,
+  gte: [...dates, ...numbers],
+  lte: [...dates, ...numbers],
+  gt: numbers,
+  lt: numbers,
+  contains: ['text'],
+  starts_with: ['text'],
+  not: every,
+  null: every,
+};
+
+export const operatorFits = (operator: Operator, type: ColumnType): boolean => type !== 'lines' && fitting[operator].includes(type);
+
+/** The operators that a field of this type may have, in their fixed order. */
+export const operatorsOf = (type: ColumnType): Operator[] => operators.filter((operator) => operatorFits(operator, type));
+
+export const suffixOf = (operator: Operator): string => (operator === 'eq' ? '' : `_${operator}`);
+
+/** Only these take a repeated parameter: any of, none of. */
+export const takesSeveral = (operator: Operator): boolean => operator === 'eq' || operator === 'not';

@@ -1,0 +1,48 @@
+// SQL expressions that write a record as JSON text: exact digits, UTC times, chosen sub-fields of lines. PostgreSQL writes the
+// bytes that leave the service, so no value ever passes through a binary float.
+import { quoted } from '../warehouse/table.ts';
+import type { LineOutput, OutputField } from './compile.ts';
+import type { ValueType } from './operators.ts';
+
+/** Whole numbers beyond this lose digits in readers that use binary floats, so they are written as strings. */
+const largestExact = '9007199254740992';
+
+export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+
+const tooLarge = (number: string): string => `abs(${number}) > ${largestExact} and trunc(${number}) = ${number}`;
+
+function valueJson(value: string, type: ValueType, asString: boolean): string {
+  if (type === 'time') return `(to_json(${value} at time zone 'UTC') #>> '{}') || 'Z'`;
+  if (type !== 'integer' && type !== 'number') return value;
+  if (asString) return `${value}::text`;
+  const large = type === 'integer' ? `${value} not between -${largestExact} and ${largestExact}` : tooLarge(value);
+  return `case when ${large} then to_json(${value}::text) else to_json(${value}) end`;
+}
+
+function lineJson({ key, type, asString }: LineOutput): string {
+  const value = `(e.line -> ${literal(key)})`;
+  if (type !== 'integer' && type !== 'number') return value;
+  const text = `(e.line ->> ${literal(key)})`;
+  if (asString) return text;
+  // The inner CASE keeps the cast away from anything but numbers: conditions of one AND may be evaluated in any order.
+  const number = `(case when jsonb_typeof(${value}) = 'number' then ${value}::numeric end)`;
+  return `case when ${tooLarge(number)} then to_jsonb(${text}) else ${value} end`;
+}
+
+function linesJson(column: string, lines: readonly LineOutput[]): string {
+  const outputs = lines.map((line) => `${lineJson(line)} as ${quoted(line.name)}`).join(', ');
+  return `case when ${column} is not null then coalesce((select ('[' || string_agg(row_to_json(o)::text, ',' order by e.position) || ']')::json
+    from jsonb_array_elements(${column}) with ordinality as e(line, position) cross join lateral (select ${outputs}) as o), '[]'::json) end`;
+}
+
+/** The select list of one record of table `t`: id first, then the fields under their public names. */
+export function recordColumns(fields: readonly OutputField[]): string {
+  const outputs = fields.map((field) => {
+    const json =
+      field.kind === 'lines'
+        ? linesJson(`t.${quoted(field.column)}`, field.lines)
+        : valueJson(`t.${quoted(field.column.column)}`, field.column.type, field.asString);
+    return `${json} as ${quoted(field.name)}`;
+  });
+  return ['t.id::text as "id"', ...outputs].join(', ');
+}

@@ -1,0 +1,248 @@
+// One public request from its address to its answer. The checks stand in the order in which the interface promises them:
+// 401 · 400 tenant · 403 tenant · 403 scopes · 404 · 410 · 400 parameters, and only then 304 or a read.
+import { createHash } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Ctx, TenantCtx } from '../core/ctx.ts';
+import { AppError } from '../core/errors.ts';
+import type { FoundApiKey } from '../identity/api-key.store.ts';
+import { type Authenticate, assertPermission, assertScopes, assertTenant, openAuthenticate } from './authorize.ts';
+import { readAvailable } from './available.ts';
+import { bindDocument } from './bind.ts';
+import type { CompiledEndpoint } from './compile.ts';
+import { acceptsJson } from './negotiate.ts';
+import { describeVersion } from './openapi.ts';
+import { planList, planRecord, type RecordPlan } from './plan.ts';
+import { currentFreshness, type Freshness, type Reader, readList, readRecord } from './read.ts';
+import { parameterProblem, queryTextOf, type ReadTarget, readQuery, readTarget, refuseParameters } from './request.ts';
+import {
+  heldTag,
+  type Identity,
+  listBody,
+  pageLinks,
+  recordBody,
+  sendJson,
+  sendNotModified,
+  setCacheHeaders,
+  setDeprecation,
+  setFreshness,
+} from './response.ts';
+import { type MayName, openStatementNames } from './statement-names.ts';
+import { openTotals, type Totals } from './totals.ts';
+import { openTrusted, type Trusted } from './trusted.ts';
+import { isRecordId } from './values.ts';
+import {
+  findDraft,
+  findVersion,
+  isVersionLabel,
+  openPublishedContent,
+  type PublishedContent,
+  type VersionState,
+} from './versions.store.ts';
+
+/** What one process remembers between requests. */
+export type PublicService = {
+  readonly ctx: Ctx;
+  readonly authenticate: Authenticate;
+  readonly versions: Trusted<VersionState | undefined>;
+  readonly states: Trusted<Freshness | undefined>;
+  readonly content: PublishedContent;
+  readonly totals: Totals;
+  readonly mayName: MayName;
+};
+
+/** A request on its way, and where it may say who called. */
+export type Exchange = {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  readonly baseUrl: string;
+  onCaller(key: FoundApiKey): void;
+};
+
+const mostVersions = 10_000;
+const mostStates = 20_000;
+const mostTotals = 50_000;
+
+export function openPublicService(ctx: Ctx): PublicService {
+  const { clock, settings } = ctx;
+  return {
+    ctx,
+    authenticate: openAuthenticate(ctx),
+    versions: openTrusted(clock, settings.trustMs, mostVersions),
+    states: openTrusted(clock, settings.trustMs, mostStates),
+    content: openPublishedContent(),
+    totals: openTotals(mostTotals),
+    mayName: openStatementNames(clock),
+  };
+}
+
+/** The same words for whatever is not there, so that no answer tells one reason from another. */
+const nothingHere = (): AppError =>
+  new AppError('NOT_FOUND', 'There is nothing at this address', {
+    details: [{ path: '', code: 'not_found', message: 'There is nothing at this address' }],
+  });
+
+export async function answer(service: PublicService, exchange: Exchange): Promise<void> {
+  const { req } = exchange;
+  const target = readTarget(req.url ?? '');
+  const key = await service.authenticate(req.headers);
+  exchange.onCaller(key);
+  assertTenant(key, req.headers);
+  if (target.version === '') throw nothingHere();
+  assertScopes(key, target.version, target.resource === '' ? null : target.resource);
+  setCacheHeaders(exchange.res);
+  const tenant: TenantCtx = { ...service.ctx, organizationId: key.organization.id };
+  if (target.kind === 'description') return describe(service, exchange, tenant, key, target.version);
+  const { state, endpoint } = await findEndpoint(service, tenant, target);
+  setDeprecation(exchange.res, state, exchange.baseUrl, endpoint.name);
+  const read: ReadContext = { exchange, tenant, version: state.version, endpoint, reader: readerOf(service, tenant) };
+  await (target.kind === 'list' ? serveList(read) : serveRecord(read, target.id));
+}
+
+const readerOf = ({ ctx, states, totals, mayName }: PublicService, { organizationId }: TenantCtx): Reader => ({
+  db: ctx.db,
+  clock: ctx.clock,
+  log: ctx.log,
+  organizationId,
+  states,
+  totals,
+  mayName,
+});
+
+/** A version that was ever published. Throws 404. */
+async function findPublished(service: PublicService, tenant: TenantCtx, version: string): Promise<VersionState> {
+  if (!isVersionLabel(version)) throw nothingHere();
+  const state = await service.versions.get(`${tenant.organizationId}/${version}`, () => findVersion(tenant, version));
+  if (state === undefined || state.status === 'draft') throw nothingHere();
+  return state;
+}
+
+function assertNotRetired({ status }: VersionState): void {
+  if (status !== 'retired') return;
+  const message = 'This version has been retired; its answers have ended';
+  throw new AppError('NOT_FOUND', message, { status: 410, details: [{ path: 'version', code: 'version_retired', message }] });
+}
+
+async function findEndpoint(
+  service: PublicService,
+  tenant: TenantCtx,
+  target: ReadTarget,
+): Promise<{ state: VersionState; endpoint: CompiledEndpoint }> {
+  const state = await findPublished(service, tenant, target.version);
+  const schema = await service.content.compiled(tenant, state.id);
+  const endpoint = schema.endpoints.get(target.resource);
+  if (endpoint === undefined || target.kind === 'nothing') throw nothingHere();
+  if (target.kind === 'record' && !isRecordId(endpoint.idType, target.id)) throw nothingHere();
+  assertNotRetired(state);
+  return { state, endpoint };
+}
+
+type ReadContext = {
+  readonly exchange: Exchange;
+  readonly tenant: TenantCtx;
+  readonly version: string;
+  readonly endpoint: CompiledEndpoint;
+  readonly reader: Reader;
+};
+
+function assertAcceptsJson(req: IncomingMessage): void {
+  if (acceptsJson(req.headers)) return;
+  const message = 'This address answers application/json';
+  throw new AppError('BAD_REQUEST', message, { status: 406, details: [{ path: 'Accept', code: 'not_acceptable', message }] });
+}
+
+const identityOf = (
+  { tenant, version, endpoint }: ReadContext,
+  kind: 'list' | 'record',
+  normalized: string,
+  { epoch, generation }: Freshness,
+): Identity => [tenant.organizationId, version, endpoint.name, kind, normalized, epoch, generation];
+
+/** Answers 304 from what may be trusted, without a look at the records. */
+async function answerHeld(read: ReadContext, kind: 'list' | 'record', normalized: string): Promise<boolean> {
+  const { req, res } = read.exchange;
+  if (req.headers['if-none-match'] === undefined) return false;
+  const freshness = await currentFreshness(read.reader, read.endpoint.recordType);
+  const tag = heldTag(req, identityOf(read, kind, normalized, freshness));
+  if (tag === undefined) return false;
+  setFreshness(res, freshness);
+  sendNotModified(res, tag);
+  return true;
+}
+
+async function serveList(read: ReadContext): Promise<void> {
+  const { req, res, baseUrl } = read.exchange;
+  assertAcceptsJson(req);
+  const query = readQuery(queryTextOf(req.url ?? ''));
+  const plan = planList(read.endpoint, query);
+  if (await answerHeld(read, 'list', plan.normalized)) return;
+  const found = await readList(read.reader, plan);
+  setFreshness(res, found.freshness);
+  res.appendHeader('Link', pageLinks(`${baseUrl}/${read.version}/${read.endpoint.name}`, query, plan, found.total));
+  await sendJson(req, res, identityOf(read, 'list', plan.normalized, found.freshness), listBody(found, plan));
+}
+
+async function serveRecord(read: ReadContext, id: string): Promise<void> {
+  const { req, res } = read.exchange;
+  const plan = await planExisting(read, id);
+  if (await answerHeld(read, 'record', plan.normalized)) return;
+  const { record, freshness } = await readRecord(read.reader, plan);
+  if (record === null) throw nothingHere();
+  setFreshness(res, freshness);
+  await sendJson(req, res, identityOf(read, 'record', plan.normalized, freshness), recordBody(record));
+}
+
+/** A record that is not there is 404 even when the parameters are wrong too. */
+async function planExisting(read: ReadContext, id: string): Promise<RecordPlan> {
+  const { req } = read.exchange;
+  try {
+    assertAcceptsJson(req);
+    return planRecord(read.endpoint, id, readQuery(queryTextOf(req.url ?? '')));
+  } catch (error) {
+    const { record } = await readRecord(read.reader, { endpoint: read.endpoint, id, fields: [], normalized: '' });
+    if (record === null) throw nothingHere();
+    throw error;
+  }
+}
+
+async function describe(service: PublicService, exchange: Exchange, tenant: TenantCtx, key: FoundApiKey, version: string): Promise<void> {
+  const { req, res, baseUrl } = exchange;
+  if (/(^|&)draft=true(&|$)/.test(queryTextOf(req.url ?? ''))) {
+    assertPermission(key, 'api-schema:read');
+    const text = await describeDraft(tenant, version);
+    assertDescriptionParameters(req);
+    return sendJson(req, res, [tenant.organizationId, 'draft', version, createHash('sha256').update(text).digest('base64url')], text);
+  }
+  const state = await findPublished(service, tenant, version);
+  assertNotRetired(state);
+  setDeprecation(res, state, baseUrl, null);
+  assertDescriptionParameters(req);
+  await sendJson(req, res, [tenant.organizationId, 'description', state.id], await service.content.description(tenant, state.id));
+}
+
+async function describeDraft(tenant: TenantCtx, version: string): Promise<string> {
+  const draft = isVersionLabel(version) ? await findDraft(tenant, version) : undefined;
+  if (draft === undefined) throw nothingHere();
+  const bindings = bindDocument(draft, await readAvailable(tenant));
+  return describeVersion({
+    version,
+    name: draft.name,
+    notes: draft.notes,
+    endpoints: draft.endpoints,
+    bindings,
+    draft: true,
+    previous: null,
+  });
+}
+
+function assertDescriptionParameters(req: IncomingMessage): void {
+  assertAcceptsJson(req);
+  const query = readQuery(queryTextOf(req.url ?? ''));
+  const draft = query.get('draft');
+  if (draft !== undefined && (draft.length > 1 || (draft[0] !== 'true' && draft[0] !== 'false'))) {
+    throw refuseParameters([parameterProblem('draft', 'invalid_value', '"draft" must be true or false')]);
+  }
+  const unknown = [...query.keys()].filter((name) => name !== 'draft').slice(0, 20);
+  if (unknown.length > 0) {
+    throw refuseParameters(unknown.map((name) => parameterProblem(name, 'unknown_parameter', 'The only parameter here is "draft"')));
+  }
+}

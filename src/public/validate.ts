@@ -1,0 +1,202 @@
+// The rules that a definition must keep, all of them checked at once. Some hold for any draft and block saving; the others
+// depend on what is synced at the moment and block only publishing.
+import type { ColumnType, RecordColumn } from '../warehouse/columns.ts';
+import { type Available, type AvailableRecordType, availableType, columnOf, sourceOf } from './bind.ts';
+import { didYouMean } from './nearest.ts';
+import { operatorFits, operatorsOf, suffixOf } from './operators.ts';
+import { type EndpointDefinition, type FieldDefinition, operators, type SchemaDocument } from './schema-document.ts';
+
+export type Problem = {
+  /** Such as `endpoints[0].fields[2].source`. */
+  readonly path: string;
+  readonly code: string;
+  readonly message: string;
+  readonly blocks: 'save' | 'publish';
+};
+
+type Report = (blocks: Problem['blocks'], path: string, code: string, message: string) => void;
+
+const resourceName = /^[a-z][a-z0-9-]{0,62}$/;
+const fieldName = /^[a-z][A-Za-z0-9_]{0,62}$/;
+const reserved = new Set(['id', 'page', 'pagesize', 'sort', 'order', 'fields', 'since', 'limit', 'draft']);
+const suffixes = operators.map(suffixOf).filter((suffix) => suffix !== '');
+
+/** Every problem of the definition, in reading order; empty when it may be published. Pure. */
+export function validateDocument(document: SchemaDocument, available: Available): Problem[] {
+  const problems: Problem[] = [];
+  const report: Report = (blocks, path, code, message) => problems.push({ path, code, message, blocks });
+  if (document.endpoints.length === 0) report('publish', 'endpoints', 'no_endpoints', 'At least one endpoint is needed to publish');
+  reportDuplicates(
+    document.endpoints.map(({ name }) => name),
+    (index) => `endpoints[${index}].name`,
+    'endpoint name',
+    report,
+  );
+  for (const [index, endpoint] of document.endpoints.entries()) checkEndpoint(endpoint, `endpoints[${index}]`, available, report);
+  return problems;
+}
+
+function checkEndpoint(endpoint: EndpointDefinition, path: string, available: Available, report: Report): void {
+  if (!resourceName.test(endpoint.name)) {
+    report(
+      'save',
+      `${path}.name`,
+      'illegal_name',
+      'An endpoint name has 1 to 63 characters: a lower-case letter, then lower-case letters, digits or hyphens',
+    );
+  }
+  const recordType = checkRecordType(endpoint.recordType, `${path}.recordType`, available, report);
+  checkFieldNames(endpoint, path, report);
+  for (const [index, field] of endpoint.fields.entries()) checkField(field, `${path}.fields[${index}]`, recordType, report);
+  checkFilters(endpoint, path, recordType, report);
+  checkSorts(endpoint, path, report);
+}
+
+function checkRecordType(name: string, path: string, available: Available, report: Report): AvailableRecordType | undefined {
+  const found = availableType(available, name);
+  if (found === undefined)
+    report('publish', path, 'unknown_record_type', `No synced record type has this name.${didYouMean(name, Object.keys(available))}`);
+  else if (!found.hasData) report('publish', path, 'not_synced', `No complete sync of ${found.label} has been published yet`);
+  return found;
+}
+
+function checkFieldNames(endpoint: EndpointDefinition, path: string, report: Report): void {
+  const names = endpoint.fields.map(({ name }) => name);
+  const known = new Map(names.map((name) => [name.toLowerCase(), name]));
+  for (const [index, name] of names.entries()) {
+    const at = `${path}.fields[${index}].name`;
+    checkFieldName(name, at, report);
+    if (reserved.has(name.toLowerCase())) report('save', at, 'reserved_name', `"${name}" is a name of the interface itself`);
+    for (const suffix of suffixes) {
+      if (!name.toLowerCase().endsWith(suffix)) continue;
+      const stem = name.slice(0, -suffix.length).toLowerCase();
+      const other = stem === 'id' ? 'id' : known.get(stem);
+      if (other !== undefined)
+        report('save', at, 'clashes_with_filter', `"${name}" reads like the filter ${suffix} of the field "${other}"`);
+    }
+  }
+  reportDuplicates(names, (index) => `${path}.fields[${index}].name`, 'field name', report);
+}
+
+function checkFieldName(name: string, path: string, report: Report): void {
+  if (!fieldName.test(name)) {
+    report('save', path, 'illegal_name', 'A field name has 1 to 63 characters: a lower-case letter, then letters, digits or underscores');
+  }
+}
+
+function checkField(field: FieldDefinition, path: string, recordType: AvailableRecordType | undefined, report: Report): void {
+  const isLines = field.source === 'lines';
+  if (isLines && field.fields === undefined)
+    report('save', `${path}.fields`, 'lines_without_fields', 'Lines need the list of their fields to publish');
+  if (!isLines && field.fields !== undefined)
+    report('save', `${path}.fields`, 'fields_without_lines', 'Only the source "lines" has fields of its own');
+  if (isLines && field.as !== undefined) report('save', `${path}.as`, 'not_a_number', 'Only a number may be written as a number or string');
+  const names = (field.fields ?? []).map(({ name }) => name);
+  for (const [index, name] of names.entries()) checkFieldName(name, `${path}.fields[${index}].name`, report);
+  reportDuplicates(names, (index) => `${path}.fields[${index}].name`, 'field name', report);
+  if (recordType === undefined) return;
+  const column = columnOf(recordType.columns, field.source);
+  if (column === undefined) {
+    const known = recordType.columns.filter(({ state }) => state !== 'replaced').map(sourceOf);
+    report(
+      'publish',
+      `${path}.source`,
+      'unknown_source',
+      `${recordType.label} has no synced field of this name.${didYouMean(field.source, known)}`,
+    );
+    return;
+  }
+  if (column.state === 'loading')
+    report('publish', `${path}.source`, 'still_loading', 'This field is still loading: it can be published after the next complete run');
+  if (column.state === 'vanished') report('publish', `${path}.source`, 'vanished', 'This field no longer exists in the ERP');
+  if (!isLines) checkWrittenAs(field.as, column.type, `${path}.as`, report);
+  checkLineSources(field, path, column, report);
+}
+
+function checkLineSources(field: FieldDefinition, path: string, column: RecordColumn, report: Report): void {
+  if (column.type !== 'lines') return;
+  const known = column.lineFields ?? [];
+  for (const [index, line] of (field.fields ?? []).entries()) {
+    const at = `${path}.fields[${index}]`;
+    const found = known.find(({ name }) => name === line.source);
+    if (found !== undefined) checkWrittenAs(line.as, found.type, `${at}.as`, report);
+    else
+      report(
+        'publish',
+        `${at}.source`,
+        'unknown_source',
+        `The lines have no synced field of this name.${didYouMean(
+          line.source,
+          known.map(({ name }) => name),
+        )}`,
+      );
+  }
+}
+
+function checkWrittenAs(as: FieldDefinition['as'], type: ColumnType, path: string, report: Report): void {
+  if (as !== undefined && type !== 'number' && type !== 'integer')
+    report('publish', path, 'not_a_number', `Only a number may be written as a number or string; this is a ${type} field`);
+}
+
+function checkFilters(endpoint: EndpointDefinition, path: string, recordType: AvailableRecordType | undefined, report: Report): void {
+  const names = endpoint.fields.map(({ name }) => name);
+  reportDuplicates(
+    endpoint.filters.map(({ field }) => field),
+    (index) => `${path}.filters[${index}].field`,
+    'filter',
+    report,
+  );
+  for (const [index, filter] of endpoint.filters.entries()) {
+    const at = `${path}.filters[${index}]`;
+    reportDuplicates(filter.operators, (at2) => `${at}.operators[${at2}]`, 'operator', report);
+    const field = endpoint.fields.find(({ name }) => name === filter.field);
+    if (field === undefined) {
+      report('save', `${at}.field`, 'not_included', `A filter needs an included field.${didYouMean(filter.field, names)}`);
+      continue;
+    }
+    if (field.source === 'lines') {
+      report('save', `${at}.field`, 'lines', 'There are no filters inside lines');
+      continue;
+    }
+    const column = recordType === undefined ? undefined : columnOf(recordType.columns, field.source);
+    if (column === undefined) continue;
+    for (const [position, operator] of filter.operators.entries()) {
+      if (operatorFits(operator, column.type)) continue;
+      report(
+        'publish',
+        `${at}.operators[${position}]`,
+        'operator_misfits',
+        `"${operator}" does not fit a ${column.type} field; these do: ${operatorsOf(column.type).join(', ')}`,
+      );
+    }
+  }
+}
+
+function checkSorts(endpoint: EndpointDefinition, path: string, report: Report): void {
+  const names = endpoint.fields.map(({ name }) => name);
+  reportDuplicates(endpoint.sorts, (index) => `${path}.sorts[${index}]`, 'sort', report);
+  for (const [index, sort] of endpoint.sorts.entries()) {
+    const field = endpoint.fields.find(({ name }) => name === sort);
+    if (field === undefined)
+      report('save', `${path}.sorts[${index}]`, 'not_included', `A sort needs an included field.${didYouMean(sort, names)}`);
+    else if (field.source === 'lines') report('save', `${path}.sorts[${index}]`, 'lines', 'There is no sorting by lines');
+  }
+  const { defaultSort } = endpoint;
+  if (defaultSort !== null && !endpoint.sorts.includes(defaultSort.field)) {
+    report(
+      'save',
+      `${path}.defaultSort.field`,
+      'not_a_sort',
+      `The default sort is one of the declared sorts.${didYouMean(defaultSort.field, endpoint.sorts)}`,
+    );
+  }
+}
+
+function reportDuplicates(names: readonly string[], pathOf: (index: number) => string, thing: string, report: Report): void {
+  const seen = new Set<string>();
+  for (const [index, name] of names.entries()) {
+    const folded = name.toLowerCase();
+    if (seen.has(folded)) report('save', pathOf(index), 'duplicate', `This ${thing} stands here twice, whatever the case`);
+    seen.add(folded);
+  }
+}

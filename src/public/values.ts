@@ -1,0 +1,60 @@
+// Reads the text of a filter's value as the type of its column. What passes here, PostgreSQL accepts.
+import type { ValueType } from './operators.ts';
+
+/** Exact text for PostgreSQL. An instant is a span from its first to its last microsecond; a date against a time field, the whole UTC day. */
+export type Value = string | Span;
+export type Span = { readonly from: string; readonly to: string };
+
+export type ReadValue = { readonly value: Value } | { readonly code: 'invalid_value' | 'out_of_range'; readonly message: string };
+
+const dateForm = /^(\d{4})-(\d{2})-(\d{2})$/;
+const timeForm = /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?(?:Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/;
+const mostDigits = 100;
+const least = -(2n ** 63n);
+const most = 2n ** 63n - 1n;
+
+const daysIn = (year: number, month: number): number => new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
+
+export function isDate(text: string): boolean {
+  const parts = dateForm.exec(text);
+  if (parts === null) return false;
+  const [year = 0, month = 0, day = 0] = parts.slice(1).map(Number);
+  return year >= 1 && month >= 1 && month <= 12 && day >= 1 && day <= daysIn(year, month);
+}
+
+const invalid = (message: string): ReadValue => ({ code: 'invalid_value', message });
+const outOfRange = (message: string): ReadValue => ({ code: 'out_of_range', message });
+
+const readers: Readonly<Record<ValueType, (text: string) => ReadValue>> = {
+  text: (text) => ({ value: text }),
+  boolean: (text) => (text === 'true' || text === 'false' ? { value: text } : invalid('must be true or false')),
+  date: (text) => (isDate(text) ? { value: text } : invalid('must be an existing date such as 2026-01-31')),
+  time: readTime,
+  integer: readInteger,
+  number: (text) => {
+    if (!/^-?\d+(?:\.\d+)?$/.test(text)) return invalid('must be a number such as 12.50, without exponent');
+    return text.length <= mostDigits ? { value: text } : outOfRange(`must have at most ${mostDigits} digits`);
+  },
+};
+
+function readTime(text: string): ReadValue {
+  if (isDate(text)) return { value: { from: `${text}T00:00:00Z`, to: `${text}T23:59:59.999999Z` } };
+  const day = timeForm.exec(text)?.[1];
+  if (day !== undefined && isDate(day)) return { value: { from: text, to: text } };
+  return invalid('must be an existing date such as 2026-01-31 or a time such as 2026-01-31T10:00:00Z (a plus sign is written %2B)');
+}
+
+function readInteger(text: string): ReadValue {
+  if (!/^-?\d+$/.test(text)) return invalid('must be a whole number');
+  const digits = text.length <= mostDigits ? BigInt(text) : most + 1n;
+  return digits >= least && digits <= most ? { value: digits.toString() } : outOfRange(`must lie between ${least} and ${most}`);
+}
+
+export const readValue = (type: ValueType, text: string): ReadValue => readers[type](text);
+
+/** Whether a record of this id type can have this id in exactly this spelling. */
+export function isRecordId(idType: 'integer' | 'text', text: string): boolean {
+  if (idType === 'text') return text !== '' && text !== 'changes' && text !== '\ufffd' && !text.includes('\0');
+  const read = readInteger(text);
+  return 'value' in read && read.value === text;
+}

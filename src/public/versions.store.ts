@@ -1,0 +1,113 @@
+// Reads the versions of the public interface. The content of a published version never changes, so it is read and compiled
+// once; only its status and sunset are read again and again.
+import { LRUCache } from 'lru-cache';
+import type { TenantCtx } from '../core/ctx.ts';
+import { inTransaction } from '../db/transaction.ts';
+import { type CompiledSchema, compileSchema } from './compile.ts';
+import type { Bindings, EndpointDefinition } from './schema-document.ts';
+
+export type VersionState = {
+  readonly id: string;
+  readonly version: string;
+  readonly status: 'draft' | 'published' | 'deprecated' | 'retired';
+  readonly sunsetAt: Date | null;
+  /** When status or sunset last changed. */
+  readonly changedAt: Date;
+  /** The newest published version and its resources; only for a deprecated one. */
+  readonly successor: { readonly version: string; readonly resources: readonly string[] } | null;
+};
+
+type StateRow = {
+  id: string;
+  version: string;
+  status: VersionState['status'];
+  sunset_at: Date | null;
+  updated_at: Date;
+  successor_version: string | null;
+  successor_resources: string[] | null;
+};
+
+export const isVersionLabel = (text: string): boolean => /^v[1-9]\d{0,5}$/.test(text);
+
+/** Undefined when the organization has no version of that label. */
+export async function findVersion(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, version: string): Promise<VersionState | undefined> {
+  const { rows } = await inTransaction(ctx, (tx) =>
+    tx.raw<{ rows: StateRow[] }>(
+      `select s.id, s.version, s.status, s.sunset_at, s.updated_at, n.version as successor_version, n.resources as successor_resources
+     from api_schemas s left join lateral (
+       select p.version, jsonb_path_query_array(p.endpoints, '$[*].name') as resources from api_schemas p
+       where p.organization_id = s.organization_id and p.status = 'published' order by length(p.version) desc, p.version desc limit 1
+     ) n on s.status = 'deprecated'
+     where s.organization_id = ? and s.version = ?`,
+      [ctx.organizationId, version],
+    ),
+  );
+  const row = rows[0];
+  if (row === undefined) return undefined;
+  return {
+    id: row.id,
+    version: row.version,
+    status: row.status,
+    sunsetAt: row.sunset_at,
+    changedAt: row.updated_at,
+    successor: row.successor_version === null ? null : { version: row.successor_version, resources: row.successor_resources ?? [] },
+  };
+}
+
+type ContentRow = { version: string; endpoints: EndpointDefinition[]; bindings: Bindings };
+
+async function loadCompiled(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<CompiledSchema> {
+  const row = await inTransaction(ctx, (tx) =>
+    tx('api_schemas').where({ organization_id: ctx.organizationId, id }).first<ContentRow | undefined>('version', 'endpoints', 'bindings'),
+  );
+  if (row === undefined) throw new Error('a published version disappeared');
+  return compileSchema({ id, ...row });
+}
+
+async function loadDescription(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<string> {
+  const row = await inTransaction(ctx, (tx) =>
+    tx('api_schemas').where({ organization_id: ctx.organizationId, id }).first<{ openapi: string | null } | undefined>('openapi'),
+  );
+  if (row === undefined || row.openapi === null) throw new Error('a published version has no description');
+  return row.openapi;
+}
+
+export type DraftRow = { readonly id: string; readonly name: string; readonly notes: string; readonly endpoints: EndpointDefinition[] };
+
+export const findDraft = (ctx: Pick<TenantCtx, 'db' | 'organizationId'>, version: string): Promise<DraftRow | undefined> =>
+  inTransaction(ctx, (tx) =>
+    tx('api_schemas')
+      .where({ organization_id: ctx.organizationId, version, status: 'draft' })
+      .first<DraftRow | undefined>('id', 'name', 'notes', 'endpoints'),
+  );
+
+export type PublishedContent = {
+  compiled(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<CompiledSchema>;
+  description(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<string>;
+};
+
+const mostCompiled = 500;
+const mostDescriptionCharacters = 16 << 20;
+
+/** Loads each content once and shares the load among those who ask at the same time. */
+export function openPublishedContent(): PublishedContent {
+  const compiled = new LRUCache<string, Promise<CompiledSchema>>({ max: mostCompiled });
+  const descriptions = new LRUCache<string, string>({ maxSize: mostDescriptionCharacters, sizeCalculation: (text) => text.length + 1 });
+  return {
+    compiled(ctx, id) {
+      const held = compiled.get(id);
+      if (held !== undefined) return held;
+      const loading = loadCompiled(ctx, id);
+      compiled.set(id, loading);
+      loading.catch(() => compiled.delete(id));
+      return loading;
+    },
+    async description(ctx, id) {
+      const held = descriptions.get(id);
+      if (held !== undefined) return held;
+      const text = await loadDescription(ctx, id);
+      descriptions.set(id, text);
+      return text;
+    },
+  };
+}

@@ -1,0 +1,135 @@
+// Opens what a running service needs, in order, and closes it in the opposite order: database, ctx, application, listener.
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { type Background, createApp, startBackground } from './app.ts';
+import type { Config } from './config.ts';
+import { systemClock } from './core/clock.ts';
+import type { Ctx } from './core/ctx.ts';
+import { openGuardedFetch } from './core/guarded-fetch.ts';
+import { type EncryptionKey, openKeyring } from './core/keyring.ts';
+import { type Log, openLog } from './core/log.ts';
+import { type Address, openDb, openKnex } from './db/connect.ts';
+import { type EmbeddedDatabase, startEmbedded } from './db/embedded.ts';
+import { migrate } from './db/migrate.ts';
+
+const database = 'portal';
+const shutdownMs = 10_000;
+
+export type OpenDatabase = {
+  readonly control: Address;
+  readonly data: Address;
+  /** The PostgreSQL that this process brought along; undefined with DATABASE_URL. */
+  readonly embedded: EmbeddedDatabase | undefined;
+};
+
+async function ensureDatabase(server: EmbeddedDatabase['connection'], name: string): Promise<void> {
+  const admin = openKnex(server, null, 1);
+  try {
+    const { rows } = await admin.raw<{ rows: unknown[] }>('select from pg_database where datname = ?', [name]);
+    if (rows.length === 0) await admin.raw(`create database ${name}`);
+  } finally {
+    await admin.destroy();
+  }
+}
+
+/** The database at DATABASE_URL, or one of our own under the data directory; migrated. */
+export async function openDatabase(
+  config: Pick<Config, 'DATABASE_URL' | 'WAREHOUSE_URL' | 'DATA_DIR'>,
+  onProgress: (step: string) => void = () => undefined,
+): Promise<OpenDatabase> {
+  if (config.DATABASE_URL !== undefined) {
+    await migrate(config.DATABASE_URL);
+    return { control: config.DATABASE_URL, data: config.WAREHOUSE_URL ?? config.DATABASE_URL, embedded: undefined };
+  }
+  const embedded = await startEmbedded(config.DATA_DIR, { onProgress });
+  try {
+    await ensureDatabase(embedded.connection, database);
+    const address = { ...embedded.connection, database };
+    await migrate(address);
+    return { control: address, data: address, embedded };
+  } catch (error) {
+    await embedded.stop();
+    throw error;
+  }
+}
+
+/** The keys of the environment, or outside production one made once in the data directory, readable by its owner alone. */
+async function encryptionKeys(config: Config): Promise<[EncryptionKey, ...EncryptionKey[]]> {
+  const [first, ...rest] = config.ENCRYPTION_KEY ?? [];
+  if (first !== undefined) return [first, ...rest];
+  await mkdir(config.DATA_DIR, { recursive: true, mode: 0o700 });
+  const file = path.join(config.DATA_DIR, 'encryption-key');
+  await writeFile(file, randomBytes(32).toString('base64'), { mode: 0o600, flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
+  await chmod(file, 0o600);
+  return [{ id: 'local', bytes: Buffer.from(await readFile(file, 'utf8'), 'base64') }];
+}
+
+export type OpenCtx = { readonly ctx: Ctx; close(): Promise<void> };
+
+export async function openCtx(config: Config, opened: OpenDatabase, log: Log = openLog(config.LOG_LEVEL)): Promise<OpenCtx> {
+  const keyring = openKeyring(await encryptionKeys(config));
+  const db = openDb(
+    opened.control,
+    opened.data,
+    { control: config.CONTROL_POOL_SIZE, data: config.DATA_POOL_SIZE },
+    config.settings.readTimeoutMs,
+  );
+  const ctx: Ctx = {
+    db,
+    clock: systemClock,
+    log,
+    fetch: openGuardedFetch({ allowPrivateHosts: config.ALLOW_PRIVATE_ERP_HOSTS }),
+    keyring,
+    settings: config.settings,
+  };
+  return { ctx, close: () => db.close() };
+}
+
+function listen(server: Server, host: string, port: number): Promise<AddressInfo> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      reject(
+        error.code === 'EADDRINUSE' ? new Error(`port ${port} is in use: choose another one with PORT=<number>`, { cause: error }) : error,
+      );
+    });
+    server.listen(port, host, () => resolve(server.address() as AddressInfo));
+  });
+}
+
+export type Service = { readonly ctx: Ctx; readonly url: string; readonly background: Background; stop(): Promise<void> };
+
+/** Serves until stopped. Stopping finishes requests in flight, hands running syncs over, and takes at most ten seconds. */
+export async function startService(config: Config, opened: OpenDatabase, log?: Log): Promise<Service> {
+  const { ctx, close } = await openCtx(config, opened, log);
+  const server = createServer({ keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 60_000 });
+  try {
+    const { address, port, family } = await listen(server, config.HOST, config.PORT);
+    const host = family === 'IPv6' ? `[${address}]` : address;
+    const url = config.PUBLIC_URL ?? `http://${host}:${port}`;
+    const running: Ctx = { ...ctx, settings: { ...ctx.settings, publicUrl: url.replace(/\/+$/, '') } };
+    server.on('request', createApp(running, { trustProxy: config.TRUST_PROXY }));
+    const background = await startBackground(running);
+    return {
+      ctx: running,
+      url,
+      background,
+      stop: async () => {
+        const closed = new Promise((resolve) => server.close(resolve));
+        server.closeIdleConnections();
+        const deadline = setTimeout(() => server.closeAllConnections(), shutdownMs);
+        await Promise.all([closed, background.stop()]);
+        clearTimeout(deadline);
+        await close();
+      },
+    };
+  } catch (error) {
+    server.close();
+    await close();
+    throw error;
+  }
+}

@@ -1,0 +1,8 @@
+// The door of the sync engine: what platform and app may use of it.
+export { openConnectorOf, readMetadata, refreshMetadata, secretBinding } from './connection.ts';
+export { nextSlot, scheduleProblem } from './due.ts';
+export { buildWantedIndexes, indexesToBuild, rememberWantedIndexes } from './index-jobs.ts';
+export { type RunStatus, runStatuses } from './run-state.ts';
+export { type ConfigRow, findConfig, findOpenRun, findRun, insertRun, type RunRow, runColumns } from './runs.store.ts';
+export { type Scheduler, startScheduler } from './scheduler.ts';
+export { describeSynced, loadingFields, openRejections, purgeWarehouse, syncedRecords } from './warehouse-facts.ts';

@@ -1,0 +1,207 @@
+// Rows of sync_runs and their events. A change of state is one UPDATE on (id, lease epoch, from-states): no row changed means
+// that another worker owns the run.
+import type { Ctx, TenantCtx } from '../core/ctx.ts';
+import { newId } from '../core/id.ts';
+import { inTransaction, type Tx } from '../db/transaction.ts';
+import type { PublishOutcome } from '../warehouse/staging.ts';
+import type { RunError } from './retry.ts';
+import { isFinal, movesTo, type RunStatus } from './run-state.ts';
+
+export type RunRow = {
+  id: string;
+  organization_id: string;
+  sync_config_id: string;
+  record_type: string;
+  mode: 'incremental' | 'full';
+  trigger: 'schedule' | 'manual' | 'retry';
+  status: RunStatus;
+  attempt: number;
+  attempts_without_progress: number;
+  scheduled_for: Date | null;
+  queued_at: Date;
+  started_at: Date | null;
+  finished_at: Date | null;
+  lease_epoch: number;
+  cancel_requested: boolean;
+  progress: RunProgress | null;
+  counts: PublishOutcome['counts'] | null;
+  proof: ProofCheck[];
+  generation: string | null;
+  error: RunError | null;
+  retry_of: string | null;
+  wake_at: Date | null;
+};
+export type RunProgress = {
+  readonly phase: 'reading' | 'proving' | 'publishing';
+  readonly fetched: number;
+  readonly expected: number | null;
+  readonly pages: number;
+  readonly percent: number | null;
+};
+export type ProofCheck = {
+  readonly check: string;
+  readonly passed: boolean;
+  readonly message: string;
+  readonly facts: Readonly<Record<string, unknown>>;
+};
+
+export type ConfigRow = {
+  id: string;
+  organization_id: string;
+  name: string;
+  record_type: string;
+  mode: 'incremental' | 'full';
+  schedule: string | null;
+  timezone: string;
+  enabled: boolean;
+  fields: string[] | null;
+  deletions: 'feed' | 'reconcile' | 'none';
+  max_delete_share: string;
+  alert_recipients: string[];
+  paused_reason: RunError | null;
+  created_at: Date;
+  updated_at: Date;
+};
+
+export type Lease = { readonly organizationId: string; readonly runId: string; readonly epoch: number };
+
+export const runColumns = [
+  'id',
+  'organization_id',
+  'sync_config_id',
+  'record_type',
+  'mode',
+  'trigger',
+  'status',
+  'attempt',
+  'attempts_without_progress',
+  'scheduled_for',
+  'queued_at',
+  'started_at',
+  'finished_at',
+  'lease_epoch',
+  'cancel_requested',
+  'progress',
+  'counts',
+  'proof',
+  'generation',
+  'error',
+  'retry_of',
+  'wake_at',
+] as const;
+
+export const findRun = async (tx: Tx, organizationId: string, id: string): Promise<RunRow | undefined> =>
+  tx('sync_runs')
+    .where({ organization_id: organizationId, id })
+    .first<RunRow | undefined>(...runColumns);
+
+export const findConfig = async (tx: Tx, organizationId: string, id: string): Promise<ConfigRow | undefined> =>
+  tx('sync_configs').where({ organization_id: organizationId, id }).first<ConfigRow | undefined>();
+
+type NewRun = Pick<RunRow, 'sync_config_id' | 'record_type' | 'mode' | 'trigger'> & { scheduled_for?: Date; retry_of?: string };
+
+/** Undefined when the slot already has its run, or a run of that config is already queued. */
+export async function insertRun(tx: Tx, organizationId: string, run: NewRun): Promise<RunRow | undefined> {
+  const [row] = await tx('sync_runs')
+    .insert({ id: newId(), organization_id: organizationId, ...run })
+    .onConflict()
+    .ignore()
+    .returning<RunRow[]>([...runColumns]);
+  if (row !== undefined) await tx.raw("select pg_notify('sync_runs', '')");
+  return row;
+}
+
+export const findOpenRun = async (tx: Tx, organizationId: string, configId: string): Promise<RunRow | undefined> =>
+  tx('sync_runs')
+    .where({ organization_id: organizationId, sync_config_id: configId })
+    .whereIn('status', ['queued', 'running', 'waiting', 'publishing'])
+    .orderBy('queued_at', 'desc')
+    .first<RunRow | undefined>(...runColumns);
+
+type Change = {
+  wake_at?: Date | null;
+  error?: RunError | null;
+  counts?: object;
+  generation?: string;
+  attempts_without_progress?: number;
+  proof?: readonly ProofCheck[];
+  delayMs?: number;
+};
+
+/** Whether the move happened. Terminal and waiting runs give their lease back. */
+export async function moveRun(ctx: Pick<Ctx, 'db'>, lease: Lease, to: RunStatus, change: Change = {}): Promise<boolean> {
+  const { delayMs, error, counts, proof, ...plain } = change;
+  return inTransaction({ db: ctx.db, organizationId: lease.organizationId }, async (tx) => {
+    const moved = await tx('sync_runs')
+      .where({ organization_id: lease.organizationId, id: lease.runId, lease_epoch: lease.epoch })
+      .whereIn('status', movesTo(to))
+      .update({
+        status: to,
+        ...plain,
+        ...(error !== undefined && { error: error === null ? null : JSON.stringify(error) }),
+        ...(counts !== undefined && { counts: JSON.stringify(counts) }),
+        ...(proof !== undefined && { proof: JSON.stringify(proof) }),
+        ...(delayMs !== undefined && { wake_at: tx.raw('clock_timestamp() + make_interval(secs => ?)', [delayMs / 1000]) }),
+        ...(to !== 'publishing' && { lease_until: null, lease_owner: null }),
+        ...(isFinal(to) && { finished_at: tx.raw('clock_timestamp()') }),
+      });
+    if (moved === 1) await tx.raw("select pg_notify('sync_runs', '')");
+    return moved === 1;
+  });
+}
+
+/** Prolongs the lease; false when it is lost. Says whether someone asked to cancel. */
+export async function renewLease(
+  ctx: Pick<Ctx, 'db'>,
+  lease: Lease,
+  leaseMs: number,
+): Promise<{ held: boolean; cancelRequested: boolean }> {
+  const rows = await inTransaction({ db: ctx.db, organizationId: lease.organizationId }, (tx) =>
+    tx('sync_runs')
+      .where({ id: lease.runId, lease_epoch: lease.epoch })
+      .whereIn('status', ['running', 'publishing'])
+      .update({ lease_until: tx.raw('clock_timestamp() + make_interval(secs => ?)', [leaseMs / 1000]) })
+      .returning<{ cancel_requested: boolean }[]>(['cancel_requested']),
+  );
+  return { held: rows.length === 1, cancelRequested: rows[0]?.cancel_requested ?? false };
+}
+
+/** A worker that stops hands its run over instead of letting the lease run out: claimable after the delay. */
+export const releaseLease = (ctx: Pick<Ctx, 'db'>, lease: Lease, delayMs: number, fruitless?: number): Promise<number> =>
+  inTransaction({ db: ctx.db, organizationId: lease.organizationId }, (tx) =>
+    tx('sync_runs')
+      .where({ id: lease.runId, lease_epoch: lease.epoch })
+      .whereIn('status', ['running', 'publishing'])
+      .update({
+        lease_until: tx.raw('clock_timestamp() + make_interval(secs => ?)', [(delayMs - 1) / 1000]),
+        ...(fruitless !== undefined && { attempts_without_progress: fruitless }),
+      }),
+  );
+
+/** Shows how far the run is; progress starts the count of fruitless attempts anew. */
+export const noteProgress = (ctx: Pick<Ctx, 'db'>, lease: Lease, progress: RunProgress, moved: boolean): Promise<number> =>
+  inTransaction({ db: ctx.db, organizationId: lease.organizationId }, (tx) =>
+    tx('sync_runs')
+      .where({ id: lease.runId, lease_epoch: lease.epoch })
+      .update({ progress: JSON.stringify(progress), ...(moved && { attempts_without_progress: 0 }) }),
+  );
+
+export const writeRunEvent = (
+  ctx: TenantCtx,
+  runId: string,
+  level: 'info' | 'warning' | 'error',
+  message: string,
+  data: object = {},
+): Promise<unknown> =>
+  inTransaction(ctx, (tx) =>
+    tx('sync_run_events').insert({ organization_id: ctx.organizationId, run_id: runId, level, message, data: JSON.stringify(data) }),
+  );
+
+export async function claimRun(ctx: Pick<Ctx, 'db'>, worker: string, leaseMs: number): Promise<Lease | undefined> {
+  const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string; run_id: string; lease_epoch: number }[] }>(
+    'select organization_id, run_id, lease_epoch from claim_sync_run(?, make_interval(secs => ?))',
+    [worker, leaseMs / 1000],
+  );
+  const row = rows[0];
+  return row === undefined ? undefined : { organizationId: row.organization_id, runId: row.run_id, epoch: row.lease_epoch };
+}

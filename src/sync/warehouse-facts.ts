@@ -1,0 +1,65 @@
+// What other features ask about the synced records, without knowing where they lie.
+import type { TenantCtx } from '../core/ctx.ts';
+import { sqlState } from '../db/pg-errors.ts';
+import { type RecordColumn, readColumns } from '../warehouse/columns.ts';
+import { type RecordState, readState, rfc3339 } from '../warehouse/generation.ts';
+import { createTenantSchema, dropTenantSchema, tenantSchema } from '../warehouse/tenant-schema.ts';
+
+/** Nothing there yet: neither the schema nor its tables. */
+const isMissing = (error: unknown): boolean => sqlState(error) === '3F000' || sqlState(error) === '42P01';
+
+export async function syncedRecords(ctx: TenantCtx): Promise<number> {
+  try {
+    const { rows } = await ctx.db.data.query<{ count: string }>(
+      `select coalesce(sum(row_count), 0) as count from ${tenantSchema(ctx.organizationId)}.record_state`,
+    );
+    return Number(rows[0]?.count ?? 0);
+  } catch (error) {
+    if (isMissing(error)) return 0;
+    throw error;
+  }
+}
+
+/** The columns and the state of one record type; undefined when it was never set up for syncing. */
+export async function describeSynced(
+  ctx: TenantCtx,
+  recordType: string,
+): Promise<{ state: RecordState; columns: RecordColumn[] } | undefined> {
+  const schema = tenantSchema(ctx.organizationId);
+  try {
+    const state = await readState(ctx.db.data, schema, recordType);
+    return state === undefined ? undefined : { state, columns: await readColumns(ctx.db.data, schema, recordType) };
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+export async function loadingFields(ctx: TenantCtx, recordType: string): Promise<ReadonlySet<string>> {
+  const synced = await describeSynced(ctx, recordType);
+  return new Set(synced?.columns.filter(({ state }) => state === 'loading').map(({ field }) => field));
+}
+
+/** Deletes every synced record and leaves an empty room. */
+export async function purgeWarehouse(ctx: TenantCtx): Promise<void> {
+  await dropTenantSchema(ctx, ctx.organizationId);
+  await createTenantSchema(ctx, ctx.organizationId);
+}
+
+export type OpenRejection = { readonly id: string; readonly code: string; readonly message: string; readonly firstSeenAt: string };
+
+/** What this run left rejected and no later run has solved. */
+export async function openRejections(
+  ctx: TenantCtx,
+  recordType: string,
+  runId: string,
+  page: { page: number; pageSize: number },
+): Promise<{ rows: OpenRejection[]; total: number }> {
+  const from = `from ${tenantSchema(ctx.organizationId)}.rejections where record_type = $1 and run_id = $2`;
+  const counted = await ctx.db.data.query<{ total: string }>(`select count(*) as total ${from}`, [recordType, runId]);
+  const { rows } = await ctx.db.data.query<OpenRejection>(
+    `select id, code, message, ${rfc3339('first_seen_at')} as "firstSeenAt" ${from} order by id limit $3 offset $4`,
+    [recordType, runId, page.pageSize, (page.page - 1) * page.pageSize],
+  );
+  return { rows, total: Number(counted.rows[0]?.total ?? 0) };
+}

@@ -1,0 +1,139 @@
+// How a field of the ERP becomes columns of a typed table, and how its values are written there.
+// A field that changes its type gets a new column; the old one stays, so that published versions keep reading it.
+import type { PoolClient } from 'pg';
+import type { FieldMetadata, FieldType, RecordTypeMetadata } from '../connectors/connector.ts';
+
+export type ColumnType = 'text' | 'number' | 'integer' | 'boolean' | 'date' | 'time' | 'lines';
+export type ColumnState = 'loading' | 'live' | 'vanished' | 'replaced';
+export type LineField = { readonly name: string; readonly type: Exclude<ColumnType, 'lines'> };
+
+export type RecordColumn = {
+  /** Physical name; starts with a prefix of ours, so it never clashes with the system columns. */
+  readonly column: string;
+  readonly field: string;
+  /** `value` is the field itself, `label` its display text in the ERP, `lines` the record's lines as one jsonb array. */
+  readonly part: 'value' | 'label' | 'lines';
+  readonly type: ColumnType;
+  readonly state: ColumnState;
+  readonly lineFields: readonly LineField[] | null;
+};
+
+/** The columns that every typed table has before those of its fields. */
+export const systemColumns = ['id', 'generation', 'content_hash', 'changed_at'] as const;
+
+const sqlTypes: Readonly<Record<ColumnType, string>> = {
+  text: 'text collate "C"',
+  number: 'numeric',
+  integer: 'bigint',
+  boolean: 'boolean',
+  date: 'date',
+  time: 'timestamptz',
+  lines: 'jsonb',
+};
+export const sqlTypeOf = (type: ColumnType): string => sqlTypes[type];
+export const sqlIdType = (idType: RecordTypeMetadata['idType']): string => (idType === 'integer' ? 'bigint' : 'text collate "C"');
+
+const columnTypes: Readonly<Record<FieldType, ColumnType>> = {
+  text: 'text',
+  number: 'number',
+  integer: 'integer',
+  boolean: 'boolean',
+  date: 'date',
+  time: 'time',
+  reference: 'text',
+  list: 'text',
+  lines: 'lines',
+};
+const hasLabel = (type: FieldType): boolean => type === 'reference' || type === 'list';
+
+/** PostgreSQL cuts names at 63 bytes; a cut name of ours ends in a number instead, so it stays unique. */
+function freeName(wanted: string, taken: ReadonlySet<string>): string {
+  const legal = wanted.toLowerCase().replaceAll(/[^a-z0-9_]/g, '_');
+  for (let n = 1; ; n += 1) {
+    const ending = n === 1 ? '' : `_${n}`;
+    const name = legal.slice(0, 60 - ending.length) + ending;
+    if (!taken.has(name)) return name;
+  }
+}
+
+function lineFieldsOf(field: FieldMetadata): LineField[] {
+  return (field.fields ?? [])
+    .filter(({ syncable }) => syncable)
+    .flatMap((line) => {
+      const type = columnTypes[line.type];
+      if (type === 'lines') return [];
+      const own: LineField = { name: line.name, type };
+      return hasLabel(line.type) ? [own, { name: `${line.name}.name`, type: 'text' as const }] : [own];
+    });
+}
+
+/** The columns that this field should have, before names are given. */
+function wantedColumns(field: FieldMetadata): Pick<RecordColumn, 'field' | 'part' | 'type' | 'lineFields'>[] {
+  if (field.type === 'lines') return [{ field: field.name, part: 'lines', type: 'lines', lineFields: lineFieldsOf(field) }];
+  const value = { field: field.name, part: 'value' as const, type: columnTypes[field.type], lineFields: null };
+  if (!hasLabel(field.type)) return [value];
+  return [value, { field: field.name, part: 'label', type: 'text', lineFields: null }];
+}
+
+export type ColumnChanges = {
+  /** New, to be added to the tables in state 'loading'. */
+  readonly added: readonly RecordColumn[];
+  /** Existing columns whose row in record_columns changes: a vanished field, one that came back, new line fields. */
+  readonly changed: readonly RecordColumn[];
+};
+
+/** Compares what the ERP offers with what the tables have. Pure. */
+export function planColumns(existing: readonly RecordColumn[], fields: readonly FieldMetadata[]): ColumnChanges {
+  const taken = new Set<string>([...systemColumns, ...existing.map(({ column }) => column)]);
+  const added: RecordColumn[] = [];
+  const changed: RecordColumn[] = [];
+  const kept = new Set<string>();
+  for (const wanted of fields.flatMap(wantedColumns)) {
+    const held = existing.filter((column) => column.field === wanted.field && column.part === wanted.part && column.state !== 'replaced');
+    const same = held.find((column) => column.type === wanted.type);
+    for (const old of held) {
+      if (old === same) continue;
+      kept.add(old.column);
+      changed.push({ ...old, state: 'replaced' });
+    }
+    if (same === undefined) {
+      const column = freeName(`${wanted.part === 'label' ? 'l' : 'f'}_${wanted.field}`, taken);
+      taken.add(column);
+      added.push({ ...wanted, column, state: 'loading' });
+      continue;
+    }
+    kept.add(same.column);
+    const lineFieldsDiffer = JSON.stringify(same.lineFields) !== JSON.stringify(wanted.lineFields);
+    if (same.state === 'vanished' || lineFieldsDiffer) changed.push({ ...same, lineFields: wanted.lineFields, state: 'loading' });
+  }
+  for (const column of existing) {
+    if (!kept.has(column.column) && column.state !== 'vanished' && column.state !== 'replaced')
+      changed.push({ ...column, state: 'vanished' });
+  }
+  return { added, changed };
+}
+
+type ColumnRow = {
+  column_name: string;
+  field: string;
+  part: RecordColumn['part'];
+  type: ColumnType;
+  state: ColumnState;
+  line_fields: LineField[] | null;
+};
+
+/** The columns of one record type, in the order they were made. */
+export async function readColumns(client: Pick<PoolClient, 'query'>, schema: string, recordType: string): Promise<RecordColumn[]> {
+  const { rows } = await client.query<ColumnRow>(
+    `select column_name, field, part, type, state, line_fields from ${schema}.record_columns where record_type = $1 order by position, column_name`,
+    [recordType],
+  );
+  return rows.map((row) => ({
+    column: row.column_name,
+    field: row.field,
+    part: row.part,
+    type: row.type,
+    state: row.state,
+    lineFields: row.line_fields,
+  }));
+}

@@ -1,0 +1,40 @@
+// Turns a record of the ERP into the cells of its row, exactly: no value passes through a binary float. Also draws the hash of
+// its content, by which an unchanged record is recognized and left alone.
+import { createHash } from 'node:crypto';
+import type { SourceLine, SourceRecord, SourceValue } from '../connectors/connector.ts';
+import type { LineField, RecordColumn } from './columns.ts';
+
+export type EncodedRecord = { readonly id: string; readonly hash: Buffer; readonly cells: readonly (string | null)[] };
+
+function lineCell(line: SourceLine, fields: readonly LineField[]): string {
+  const members: string[] = [];
+  for (const { name, type } of fields) {
+    const value = line[name] ?? null;
+    if (value === null) continue;
+    const bare = type === 'number' || type === 'integer' || type === 'boolean';
+    members.push(`${JSON.stringify(name)}:${bare ? value : JSON.stringify(value)}`);
+  }
+  return `{${members.join()}}`;
+}
+
+const linesCell = (lines: readonly SourceLine[], fields: readonly LineField[]): string =>
+  `[${lines.map((line) => lineCell(line, fields)).join()}]`;
+
+function cellOf(record: SourceRecord, column: RecordColumn): SourceValue {
+  if (column.part === 'lines') return record.lines === null ? null : linesCell(record.lines, column.lineFields ?? []);
+  return (column.part === 'label' ? record.labels[column.field] : record.values[column.field]) ?? null;
+}
+
+/** Empty cells are left out of the hash, so that a new column rewrites only the records that fill it. */
+export function encodeRecord(record: SourceRecord, columns: readonly RecordColumn[]): EncodedRecord {
+  const cells = columns.map((column) => cellOf(record, column));
+  const content = columns.flatMap(({ column }, index) => (cells[index] === null ? [] : [[column, cells[index]]]));
+  content.sort(([a = ''], [b = '']) => ((a ?? '') < (b ?? '') ? -1 : 1));
+  return { id: record.id, hash: createHash('sha256').update(JSON.stringify(content)).digest().subarray(0, 16), cells };
+}
+
+const special: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };
+
+/** One cell in the text format of COPY. */
+export const copyCell = (cell: string | null): string =>
+  cell === null ? '\\N' : cell.replaceAll(/[\\\t\n\r]/g, (found) => special[found] ?? found);

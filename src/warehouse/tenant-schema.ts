@@ -1,0 +1,109 @@
+// One PostgreSQL schema per organization: isolation by construction, deletion by DROP, and the unit a distributed
+// PostgreSQL places on its nodes. Every table is logged and has a primary key; nothing here points outside the schema.
+import type { Ctx, TenantCtx } from '../core/ctx.ts';
+
+/** The schema's name, safe to write into SQL: `wh_` and the 32 hex digits of the organization's id. */
+export function tenantSchema(organizationId: string): string {
+  const hex = organizationId.replaceAll('-', '');
+  if (!/^[0-9a-f]{32}$/.test(hex)) throw new Error('an organization id is a UUID');
+  return `wh_${hex}`;
+}
+
+/** Makes the schema and its state tables unless they exist. DDL: never call it from the steady path of a sync. */
+export async function createTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: string): Promise<void> {
+  const schema = tenantSchema(organizationId);
+  await ctx.db.control.transaction(async (tx) => {
+    await tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 0))', [schema]);
+    await tx.raw(`
+set local citus.enable_schema_based_sharding to on;
+create schema if not exists ${schema};
+-- One row per record type: which table readers see, and how far it is.
+create table if not exists ${schema}.record_state (
+  record_type text primary key,
+  id_type text not null,
+  generation bigint not null default 0,
+  row_count bigint not null default 0,
+  epoch text,
+  active_table text,
+  next_table integer not null default 1,
+  high_water timestamptz,
+  published_run uuid,
+  synced_at timestamptz
+);
+-- Which physical column holds which field. A column is 'loading' until a complete full run has filled it.
+create table if not exists ${schema}.record_columns (
+  record_type text not null,
+  column_name text not null,
+  field text not null,
+  part text not null check (part in ('value', 'label', 'lines')),
+  type text not null,
+  state text not null check (state in ('loading', 'live', 'vanished', 'replaced')),
+  line_fields jsonb,
+  position integer not null,
+  primary key (record_type, column_name)
+);
+-- Where each run stands; a page and its checkpoint are written together.
+create table if not exists ${schema}.run_state (
+  run_id uuid primary key,
+  record_type text not null,
+  lease_epoch integer not null,
+  target_table text not null,
+  columns jsonb not null,
+  page integer not null default 0,
+  checkpoint text,
+  complete boolean not null default false,
+  counters jsonb not null default '{}',
+  outcome jsonb,
+  started_at timestamptz not null default now(),
+  updated_at timestamptz not null default now()
+);
+-- Records that could not be stored, open until they can or are proved deleted.
+create table if not exists ${schema}.rejections (
+  record_type text not null,
+  id text not null,
+  code text not null,
+  message text not null,
+  run_id uuid not null,
+  first_seen_at timestamptz not null default now(),
+  primary key (record_type, id)
+);
+create table if not exists ${schema}.tombstones (
+  record_type text not null,
+  id text not null,
+  generation bigint not null,
+  deleted_at timestamptz not null default now(),
+  primary key (record_type, id)
+);
+create index if not exists tombstones_by_generation on ${schema}.tombstones (record_type, generation, id);
+-- The indexes that published versions need; every table that readers may be pointed at has them.
+create table if not exists ${schema}.record_indexes (
+  record_type text not null,
+  method text not null check (method in ('btree', 'gin')),
+  expression text not null,
+  primary key (record_type, method, expression)
+);
+-- Swapped-out tables, dropped once no reader can still hold their name.
+create table if not exists ${schema}.retired_tables (
+  table_name text primary key,
+  retired_at timestamptz not null default now()
+)`);
+  });
+}
+
+/** Removes every synced record of the organization. */
+export async function dropTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: string): Promise<void> {
+  await ctx.db.control.raw(`drop schema if exists ${tenantSchema(organizationId)} cascade`);
+}
+
+/** Bytes and rows of the organization's warehouse; 0 and 0 before the first sync. */
+export async function measureTenant(ctx: TenantCtx): Promise<{ bytes: number; records: number }> {
+  const schema = tenantSchema(ctx.organizationId);
+  const { rows } = await ctx.db.data.query<{ bytes: string; known: boolean }>(
+    'select public.schema_bytes($1) as bytes, to_regnamespace($1) is not null as known',
+    [schema],
+  );
+  const row = rows[0];
+  if (row === undefined || !row.known) return { bytes: 0, records: 0 };
+  const counted = await ctx.db.data.query<{ records: string }>(`select coalesce(sum(row_count), 0) as records from ${schema}.record_state`);
+  return { bytes: Number(row.bytes), records: Number(counted.rows[0]?.records ?? 0) };
+}

@@ -1,0 +1,87 @@
+// A real browser before the real application. It can reach loopback alone, and everything that a page asks for, complains about
+// or refuses is recorded.
+import { mkdirSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import type { Express } from 'express';
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+
+export const launchChromium = (): Promise<Browser> =>
+  chromium.launch({
+    executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+    headless: true,
+    chromiumSandbox: false,
+    args: [
+      '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync',
+      '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
+    ],
+  });
+
+export type Site = { readonly origin: string; close(): Promise<void> };
+
+export async function listen(app: Express): Promise<Site> {
+  const server = createServer(app);
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => {
+        server.close(resolve);
+      });
+    },
+  };
+}
+
+export type Visit = {
+  readonly context: BrowserContext;
+  readonly page: Page;
+  /** Every address that was asked for. */
+  readonly requested: string[];
+  /** Errors on the console, uncaught errors and violations of the content security policy. */
+  readonly complaints: string[];
+};
+
+const reportViolations = `addEventListener('securitypolicyviolation', (event) => {
+  console.error('policy violated: ' + event.effectiveDirective + ' ' + event.blockedURI);
+})`;
+
+export async function openVisit(browser: Browser, options: BrowserContextOptions = {}): Promise<Visit> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  const requested: string[] = [];
+  const complaints: string[] = [];
+  await context.addInitScript(reportViolations);
+  context.on('request', (request) => requested.push(request.url()));
+  context.on('console', (message) => {
+    if (message.type() === 'error') complaints.push(message.text());
+  });
+  context.on('weberror', (error) => complaints.push(error.error().message));
+  return { context, page: await context.newPage(), requested, complaints };
+}
+
+/** Everything that outlives or leaves the page's memory, as one text. */
+export async function readTraces({ context, page, requested }: Visit): Promise<string> {
+  const held = await page.evaluate<unknown>(`(async () => ({
+    local: { ...localStorage }, session: { ...sessionStorage }, cookie: document.cookie, address: location.href, state: history.state,
+    caches: await caches.keys(), databases: await indexedDB.databases(), name: window.name, html: document.documentElement.outerHTML,
+    inputs: [...document.querySelectorAll('input, textarea')].map((input) => input.value),
+  }))()`);
+  return JSON.stringify([held, requested, await context.storageState({ indexedDB: true })]);
+}
+
+export async function saveScreenshot(page: Page, name: string, fullPage = false): Promise<void> {
+  const folder = process.env['SCREENSHOTS'] ?? 'test-results';
+  mkdirSync(folder, { recursive: true });
+  await page.screenshot({ path: path.join(folder, `${name}.png`), fullPage });
+}
+
+/** Pixels by which the page is wider than its window. */
+export const overflowOf = (page: Page): Promise<number> => page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+
+export const looks = [
+  { name: '360-light', width: 360, colorScheme: 'light' }, { name: '360-dark', width: 360, colorScheme: 'dark' },
+  { name: '1280-light', width: 1280, colorScheme: 'light' }, { name: '1280-dark', width: 1280, colorScheme: 'dark' },
+] as const;

@@ -1,0 +1,329 @@
+// The connector against the simulated account: everything over real HTTP, with real log-ins and real SuiteQL.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { Client } from 'pg';
+import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import type { Connector, Page, RecordTypeMetadata, SourceRecord } from '../../../src/connectors/connector.ts';
+import { netsuite } from '../../../src/connectors/netsuite/connector.ts';
+import { makeCertificate } from '../../../src/core/certificate.ts';
+import { openGuardedFetch } from '../../../src/core/guarded-fetch.ts';
+import { type NetsuiteAccount, startNetsuiteAccount } from '../../../src/demo/netsuite/account.ts';
+import { realClock, settingsWith } from './wire.ts';
+
+const database = `connector_account_${process.pid}`;
+const signal = new AbortController().signal;
+const invoices = 1_250;
+const longInvoice = '10000';
+const longInvoiceLines = 1_400;
+
+let folder: string;
+let account: NetsuiteAccount;
+let clientId: string;
+let types: ReadonlyMap<string, RecordTypeMetadata>;
+
+const csv = (rows: readonly (readonly (string | number)[])[]): string => rows.map((row) => row.join(',')).join('\n');
+const save = (name: string, header: string, rows: readonly (readonly (string | number)[])[]): Promise<void> =>
+  writeFile(path.join(folder, `${name}.csv.gz`), gzipSync(`${header}\n${csv(rows)}\n`));
+
+/** Summer and winter days, so that the account's local time and UTC differ for some. */
+const localTime = (index: number): string => (index % 2 === 0 ? '2011-07-01 00:30:00' : '2011-01-15 23:59:59');
+
+async function writeData(): Promise<void> {
+  await save('customer', 'id,entityid,isperson,isinactive,currency,defaultcountry,datecreated,lastmodifieddate', [
+    [-3, 'Ärger & Söhne', 'F', 'F', 1, 'Germany', '2010-12-01 08:26:00', '2011-07-01 00:30:00'],
+    [7, '"Smith, Ltd"', 'T', 'F', 1, '', '2010-12-01 08:26:00', '2011-02-10 14:38:00'],
+  ]);
+  await save('item', 'id,itemid,displayname,itemtype,isinactive,createddate,lastmodifieddate', [
+    [1000, '85123A', 'LANTERN', 'InvtPart', 'F', '2010-12-01 08:26:00', '2010-12-01 08:26:00'],
+  ]);
+  const ids = Array.from({ length: invoices }, (_unused, index) => 10_000 + index);
+  const invoiceRows = ids.map((id, index) => [
+    id,
+    `INV${id}`,
+    'CustInvc',
+    '2011-01-15',
+    7,
+    1,
+    1,
+    'T',
+    '25.50',
+    localTime(index),
+    localTime(index),
+  ]);
+  const credit = [20_000, 'CM1', 'CustCred', '2011-03-01', -3, 1, '1.25', 'T', '-10.00', '2011-03-01 10:00:00', '2011-03-01 10:00:00'];
+  const journal = [20_001, 'J1', 'Journal', '2011-03-01', '', 1, 1, 'T', '0.00', '2011-03-01 10:00:00', '2011-03-01 10:00:00'];
+  await save('transaction', 'id,tranid,type,trandate,entity,currency,exchangerate,posting,foreigntotal,createddate,lastmodifieddate', [
+    ...invoiceRows,
+    credit,
+    journal,
+  ]);
+  let key = 0;
+  const line = (transaction: number, id: number, sequence: number, more: readonly string[] = ['F', 'F']) => [
+    (key += 1),
+    id,
+    transaction,
+    sequence,
+    more[0] === 'F' && more[1] === 'F' ? 1000 : '',
+    `line ${id}`,
+    -2,
+    '12.75',
+    '-25.50',
+    ...more,
+    '2011-01-15 10:00:00',
+  ];
+  const linesOf = (id: number): (string | number)[][] => {
+    const count = String(id) === longInvoice ? longInvoiceLines : 2;
+    const items = Array.from({ length: count }, (_unused, index) => line(id, index + 1, count - index)); // line numbers run backwards
+    return [line(id, 0, 0, ['T', 'F']), ...items, line(id, count + 1, count + 1, ['F', 'T'])];
+  };
+  await save(
+    'transactionline',
+    'uniquekey,id,transaction,linesequencenumber,item,memo,quantity,rate,netamount,mainline,taxline,linelastmodifieddate',
+    ids.flatMap(linesOf),
+  );
+}
+
+async function signUp(keyType: 'ec-p256' | 'rsa-3072'): Promise<{ certificateId: string; privateKeyPem: string }> {
+  const { certificatePem, privateKeyPem } = makeCertificate({ commonName: 'test', days: 30, keyType, now: new Date() });
+  return { ...(await account.uploadCertificate(clientId, certificatePem)), privateKeyPem };
+}
+
+function open(login: { certificateId: string; privateKeyPem: string }, requestTimeoutMs = 10_000): Connector {
+  const ctx = {
+    fetch: openGuardedFetch({ allowPrivateHosts: true }),
+    clock: realClock,
+    log: pino({ level: 'silent' }),
+    settings: settingsWith({ requestTimeoutMs }),
+  };
+  const authentication = { method: 'oauth2', clientId, certificateId: login.certificateId } as const;
+  return netsuite.open(ctx, { accountId: account.accountId, baseUrl: account.url, authentication }, { privateKeyPem: login.privateKeyPem });
+}
+
+let login: { certificateId: string; privateKeyPem: string };
+let connector: Connector;
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'portal-connector-'));
+  await writeData();
+  account = await startNetsuiteAccount({
+    admin: inject('pg'),
+    database,
+    dataFolder: folder,
+    accountId: 'TSTDRV1234567',
+    timeZone: 'America/Los_Angeles',
+  });
+  ({ clientId } = await account.createIntegration('test'));
+  login = await signUp('ec-p256');
+  connector = open(login);
+  types = new Map((await connector.metadata(signal)).map((type) => [type.name, type]));
+});
+
+afterEach(async () => {
+  for (const table of ['customer', 'item', 'transaction', 'transactionline']) account.setVisible(table, true);
+});
+
+afterAll(async () => {
+  await account.stop();
+  await rm(folder, { recursive: true, force: true });
+  const admin = new Client({ ...inject('pg') });
+  await admin.connect();
+  await admin.query(`drop database if exists ${database} with (force)`);
+  await admin.end();
+});
+
+function typeOf(name: string): RecordTypeMetadata {
+  const type = types.get(name);
+  if (type === undefined) throw new Error(`the account has no ${name}`);
+  return type;
+}
+
+const syncable = (type: RecordTypeMetadata): string[] => type.fields.filter((field) => field.syncable).map(({ name }) => name);
+
+async function readAll(name: string, changedSince: Date | null = null): Promise<SourceRecord[]> {
+  const recordType = typeOf(name);
+  const records: SourceRecord[] = [];
+  let page: Page | null = null;
+  do {
+    page = await connector.readPage({
+      recordType,
+      fields: syncable(recordType),
+      afterId: page?.lastId ?? null,
+      changedSince,
+      limit: 1000,
+      signal,
+    });
+    expect(page.rejected).toEqual([]);
+    records.push(...page.records);
+  } while (page.hasMore);
+  return records;
+}
+
+describe('a NetSuite account', () => {
+  it('is reached with keys of both kinds', async () => {
+    expect(await connector.test(signal)).toMatchObject({ ok: true, account: 'TSTDRV1234567', problems: [] });
+    expect(await open(await signUp('rsa-3072')).test(signal)).toMatchObject({ ok: true, problems: [] });
+  });
+
+  it('tells its own time', async () => {
+    expect(Math.abs((await connector.now(signal)).getTime() - account.businessTime().getTime())).toBeLessThan(61_000);
+  });
+
+  it('describes its record types, with the columns that it lacks', async () => {
+    expect([...types.keys()]).toEqual(['customer', 'item', 'invoice', 'creditMemo']);
+    const invoice = typeOf('invoice');
+    const names = syncable(invoice);
+    expect(names).toEqual(expect.arrayContaining(['id', 'tranid', 'entity', 'foreignamountunpaid', 'status', 'lines', 'lastmodifieddate']));
+    expect(invoice.fields.find(({ name }) => name === 'subsidiary')).toMatchObject({
+      syncable: false,
+      reason: expect.stringContaining("Unknown identifier 'subsidiary'"),
+    });
+  });
+
+  it('gives every customer, the negative id first, values and labels exactly', async () => {
+    const customers = await readAll('customer');
+    expect(customers.map(({ id }) => id)).toEqual(['-3', '7']);
+    expect(customers[0]).toMatchObject({
+      modifiedAt: '2011-06-30T23:30:00Z',
+      lines: null,
+      labels: { currency: 'GBP' },
+      values: { entityid: 'Ärger & Söhne', isperson: 'false', currency: '1', email: null, datecreated: '2010-12-01T08:26:00Z' },
+    });
+    expect(customers[1]?.values).toMatchObject({
+      entityid: 'Smith, Ltd',
+      isperson: 'true',
+      balancesearch: expect.stringMatching(/^\d+(\.\d+)?$/),
+    });
+  });
+
+  it('gives every invoice over several pages, with all lines in line order, once', async () => {
+    const records = await readAll('invoice');
+    expect(records).toHaveLength(invoices);
+    expect(records.map(({ id }) => Number(id))).toEqual(records.map(({ id }) => Number(id)).toSorted((a, b) => a - b));
+    expect(records.every(({ id, lines }) => lines?.length === (id === longInvoice ? longInvoiceLines : 2))).toBe(true);
+    const long = records.find(({ id }) => id === longInvoice)?.lines ?? [];
+    expect(long.map((line) => Number(line['linesequencenumber']))).toEqual(
+      Array.from({ length: longInvoiceLines }, (_unused, index) => index + 1),
+    );
+    expect(long[0]).toMatchObject({
+      id: String(longInvoiceLines),
+      item: '1000',
+      'item.name': '85123A',
+      quantity: '-2',
+      rate: '12.75',
+      netamount: expect.stringMatching(/^-25\.50?$/),
+    });
+    const [first] = records;
+    expect(first?.values).toMatchObject({ trandate: '2011-01-15', duedate: '2011-02-14', posting: 'true', entity: '7' });
+    expect(first?.labels).toMatchObject({ entity: 'Smith, Ltd', currency: 'GBP', status: expect.stringContaining('Invoice') });
+    expect(await connector.count(typeOf('invoice'), signal)).toBe(invoices);
+  });
+
+  it('keeps the kinds of transactions apart', async () => {
+    const credits = await readAll('creditMemo');
+    expect(credits).toMatchObject([{ id: '20000', values: { tranid: 'CM1', exchangerate: '1.25' }, lines: [] }]);
+    expect(await connector.count(typeOf('creditMemo'), signal)).toBe(1);
+  });
+
+  it('lists ids alone', async () => {
+    const first = await connector.listIds({ recordType: typeOf('invoice'), afterId: null, limit: 1000, signal });
+    const second = await connector.listIds({ recordType: typeOf('invoice'), afterId: first.ids.at(-1) ?? null, limit: 1000, signal });
+    expect([first.ids.length, first.hasMore, second.ids.length, second.hasMore]).toEqual([1000, true, invoices - 1000, false]);
+  });
+
+  it('reads by id, and leaves out what is not there or of another kind', async () => {
+    const page = await connector.readByIds({
+      recordType: typeOf('invoice'),
+      fields: ['tranid', 'lines'],
+      ids: ['10002', '99999', '20000', '10001'],
+      signal,
+    });
+    expect(page).toMatchObject({
+      records: [{ id: '10001', values: { tranid: 'INV10001' } }, { id: '10002' }],
+      rejected: [],
+      hasMore: false,
+    });
+  });
+
+  it('finds what was changed at or after an instant, whatever the zone of the user', async () => {
+    expect(await readAll('customer', new Date('2011-06-30T23:30:00Z'))).toMatchObject([{ id: '-3' }]);
+    expect(await readAll('customer', new Date('2011-06-30T23:30:01Z'))).toEqual([]);
+    expect(await readAll('customer', new Date('2011-02-10T14:38:00Z'))).toHaveLength(2);
+    expect(await readAll('invoice', new Date('2011-01-15T23:59:59Z'))).toHaveLength(invoices);
+    expect(await readAll('invoice', new Date('2011-01-16T00:00:00Z'))).toHaveLength(invoices / 2);
+  });
+});
+
+describe('a NetSuite account that changes its mind', () => {
+  it('revoked tokens cost one log-in', async () => {
+    account.revokeTokens();
+    expect(await connector.count(typeOf('customer'), signal)).toBe(2);
+  });
+
+  it('a revoked certificate is a credential failure, and the test says so', async () => {
+    const other = await signUp('ec-p256');
+    await account.revokeCertificate(other.certificateId);
+    await expect(open(other).count(typeOf('customer'), signal)).rejects.toMatchObject({ kind: 'credentials', code: 'CERTIFICATE_UNKNOWN' });
+    expect(await open(other).test(signal)).toMatchObject({ ok: false, problems: [{ code: 'CERTIFICATE_UNKNOWN' }] });
+    expect(await open({ ...login, certificateId: 'unknown' }).test(signal)).toMatchObject({
+      ok: false,
+      problems: [{ code: 'CERTIFICATE_UNKNOWN' }],
+    });
+  });
+
+  it('a table that is hidden is forbidden, not empty', async () => {
+    account.setVisible('customer', false);
+    const recordType = typeOf('customer');
+    await expect(connector.count(recordType, signal)).rejects.toMatchObject({ kind: 'forbidden', code: 'RECORD_TYPE_HIDDEN' });
+    await expect(connector.listIds({ recordType, afterId: null, limit: 10, signal })).rejects.toMatchObject({ kind: 'forbidden' });
+    const fresh = await connector.metadata(signal);
+    expect(fresh.find(({ name }) => name === 'customer')?.fields.some((field) => field.syncable)).toBe(false);
+    expect(fresh.find(({ name }) => name === 'item')?.fields.some((field) => field.syncable)).toBe(true);
+  });
+
+  it('hidden lines leave no invoice without its lines', async () => {
+    account.setVisible('transactionline', false);
+    const read = connector.readPage({
+      recordType: typeOf('invoice'),
+      fields: ['lines'],
+      afterId: null,
+      changedSince: null,
+      limit: 10,
+      signal,
+    });
+    await expect(read).rejects.toMatchObject({ kind: 'forbidden' });
+  });
+
+  it('a column that is hidden later names itself, and the metadata drops it', async () => {
+    account.setColumnVisible('customer', 'defaultcountry', false);
+    try {
+      const recordType = typeOf('customer');
+      const read = connector.readPage({ recordType, fields: syncable(recordType), afterId: null, changedSince: null, limit: 10, signal });
+      await expect(read).rejects.toMatchObject({
+        kind: 'query',
+        code: 'COLUMN_UNKNOWN',
+        message: expect.stringContaining('defaultcountry'),
+      });
+      const fresh = (await connector.metadata(signal)).find(({ name }) => name === 'customer');
+      expect(fresh?.fields.find(({ name }) => name === 'defaultcountry')).toMatchObject({ syncable: false });
+    } finally {
+      account.setColumnVisible('customer', 'defaultcountry', true);
+    }
+  });
+
+  it.each([
+    ['a cut answer', { status: 200, body: '{"items":[{"id":"1"}', cut: true }, 'down'],
+    ['a cut connection', { status: 200, cut: true }, 'down'],
+    ['maintenance in HTML', { status: 503, body: '<html>Maintenance</html>' }, 'down'],
+    ['too many requests', { status: 429, headers: { 'retry-after': '3' } }, 'throttled'],
+    ['an answer that comes too late', { status: 200, delayMs: 1_000, body: {} }, 'down'],
+    ['HTML with a good status', { status: 200, body: '<html>Hello</html>' }, 'answer'],
+  ])('%s is told as what it is, and the next question is answered', async (_name, fault, kind) => {
+    const impatient = open(login, 400);
+    account.injectFault({ path: /suiteql/, times: 1, ...fault });
+    await expect(impatient.count(typeOf('customer'), signal)).rejects.toMatchObject({ kind });
+    expect(await impatient.count(typeOf('customer'), signal)).toBe(2);
+  });
+});

@@ -1,0 +1,220 @@
+import type { ServerResponse } from 'node:http';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { FieldMetadata, RecordTypeMetadata } from '../../../src/connectors/connector.ts';
+import { errorAnswer, invalidQuery, json, openAt, rowsAnswer, type Seen, startWire, type Wire } from './wire.ts';
+
+let wire: Wire;
+const signal = new AbortController().signal;
+
+/** An account that lacks some columns, refuses some with a server error, and hides some tables. */
+type Account = { missing: string[]; broken: string[]; hidden: string[]; catalogue: (entry: string, response: ServerResponse) => unknown };
+let account: Account;
+
+const schemaOf = (properties: object) => ({ type: 'object', properties, $schema: 'https://json-schema.org/draft-06/hyper-schema#' });
+const catalogues: Readonly<Record<string, object>> = {
+  customer: schemaOf({
+    custentity_region: { title: 'Region', type: 'string', nullable: true, 'x-ns-custom-field': true },
+    custentity_since: { title: 'Since', type: 'string', format: 'date', 'x-ns-custom-field': true },
+    custentity_called: { title: 'Called', type: 'string', format: 'date-time', 'x-ns-custom-field': true },
+    custentity_score: { title: 'Score', type: 'number', format: 'double', 'x-ns-custom-field': true },
+    custentity_visits: { type: 'integer', 'x-ns-custom-field': true },
+    custentity_vip: { title: 'VIP', type: 'boolean', 'x-ns-custom-field': true },
+    custentity_owner: { title: 'Owner', $ref: '/services/rest/record/v1/metadata-catalog/employee', 'x-ns-custom-field': true },
+    custentity_tier: {
+      title: 'Tier',
+      type: 'object',
+      properties: { id: { type: 'string', enum: ['1', '2'] }, refName: { type: 'string' } },
+      'x-ns-custom-field': true,
+    },
+    custEntity_Tags: { title: 'Tags', type: 'object', properties: { items: { type: 'array' } }, 'x-ns-custom-field': true },
+    companyName: { title: 'Company', type: 'string' },
+    'custentity bad name': { title: 'Bad', type: 'string', 'x-ns-custom-field': true },
+  }),
+  invoice: schemaOf({
+    custbody_po: { title: 'PO', type: 'string', 'x-ns-custom-field': true },
+    item: {
+      type: 'object',
+      properties: {
+        items: { type: 'array', items: schemaOf({ custcol_engraving: { title: 'Engraving', type: 'string', 'x-ns-custom-field': true } }) },
+      },
+    },
+  }),
+  creditMemo: schemaOf({}),
+  inventoryItem: schemaOf({ custitem_colour: { title: 'Colour', type: 'string', 'x-ns-custom-field': true } }),
+};
+
+beforeEach(async () => {
+  wire = await startWire();
+  account = {
+    missing: [],
+    broken: [],
+    hidden: [],
+    catalogue: (entry, response) =>
+      catalogues[entry] ?? json(response, 404, errorAnswer(404, 'NONEXISTENT_ID', `Record type '${entry}' does not exist.`)),
+  };
+  wire.answer = (seen, response) =>
+    seen.method === 'GET' ? account.catalogue(seen.path.split('/').at(-1) ?? '', response) : answerQuery(seen, response);
+});
+afterEach(() => wire.stop());
+
+function answerQuery({ query }: Seen, response: ServerResponse): unknown {
+  const columns = [...query.matchAll(/\b([tlc])\.([a-z0-9_]+)/g)].map(([, alias, name]) => `${alias}.${name}`);
+  const tables = [...query.matchAll(/(?:FROM|JOIN) (\w+)/g)].map(([, table]) => String(table));
+  const hidden = tables.find((table) => account.hidden.includes(table));
+  if (hidden !== undefined) return json(response, 400, invalidQuery(`Search error occurred: Record '${hidden}' was not found.`));
+  const missing = columns.find((column) => account.missing.includes(column));
+  if (missing !== undefined)
+    return json(
+      response,
+      400,
+      invalidQuery(`Search error occurred: Unknown identifier '${missing.slice(2).toUpperCase()}'. Available identifiers are: {t=x}`),
+    );
+  if (columns.some((column) => account.broken.includes(column)))
+    return json(response, 500, errorAnswer(500, 'UNEXPECTED_ERROR', 'An unexpected error occurred. Error ID: abc'));
+  return rowsAnswer([]);
+}
+
+const read = async (): Promise<ReadonlyMap<string, RecordTypeMetadata>> =>
+  new Map((await openAt(wire.url).metadata(signal)).map((type) => [type.name, type]));
+const fieldOf = (type: RecordTypeMetadata | undefined, name: string): FieldMetadata | undefined =>
+  type?.fields.find((field) => field.name === name);
+const unsyncable = (type: RecordTypeMetadata | undefined): string[] =>
+  (type?.fields ?? []).filter(({ syncable }) => !syncable).map(({ name }) => name);
+
+describe('metadata', () => {
+  it('describes the record types of an account that has everything', async () => {
+    const types = await read();
+    expect([...types.keys()]).toEqual(['customer', 'item', 'invoice', 'creditMemo']);
+    expect(types.get('invoice')).toMatchObject({ label: 'Invoice', table: 'transaction', source: 'catalogue+probe', idType: 'integer' });
+    expect(fieldOf(types.get('invoice'), 'foreignamountunpaid')).toMatchObject({
+      type: 'number',
+      volatile: true,
+      syncable: true,
+      custom: false,
+      reason: null,
+    });
+    expect(fieldOf(types.get('invoice'), 'entity')).toMatchObject({ type: 'reference', volatile: false });
+    expect(fieldOf(types.get('invoice'), 'daysopen')).toMatchObject({ syncable: false, reason: expect.stringContaining('calculates') });
+    expect(unsyncable(types.get('invoice'))).toEqual(['daysopen', 'daysoverduesearch']);
+    expect(fieldOf(types.get('customer'), 'lines')).toBeUndefined();
+    const lines = fieldOf(types.get('creditMemo'), 'lines');
+    expect(lines?.fields?.slice(0, 4).map(({ name }) => name)).toEqual(['id', 'linesequencenumber', 'uniquekey', 'item']);
+    expect(lines?.fields?.find(({ name }) => name === 'quantity')?.label).toMatch(/negative/);
+  });
+
+  it('finds custom fields with their types and labels, those of lines inside the lines', async () => {
+    const types = await read();
+    const custom = (types.get('customer')?.fields ?? []).filter((field) => field.custom);
+    expect(custom.map(({ name, label, type }) => [name, label, type])).toEqual([
+      ['custentity_region', 'Region', 'text'],
+      ['custentity_since', 'Since', 'date'],
+      ['custentity_called', 'Called', 'time'],
+      ['custentity_score', 'Score', 'number'],
+      ['custentity_visits', 'custentity_visits', 'integer'],
+      ['custentity_vip', 'VIP', 'boolean'],
+      ['custentity_owner', 'Owner', 'reference'],
+      ['custentity_tier', 'Tier', 'list'],
+      ['custentity_tags', 'Tags', 'list'],
+    ]);
+    expect(fieldOf(types.get('item'), 'custitem_colour')).toMatchObject({ custom: true });
+    expect(fieldOf(types.get('invoice'), 'custbody_po')).toMatchObject({ custom: true, syncable: true });
+    expect(fieldOf(types.get('invoice'), 'custcol_engraving')).toBeUndefined();
+    expect(fieldOf(types.get('invoice'), 'lines')?.fields?.at(-1)).toMatchObject({
+      name: 'custcol_engraving',
+      label: 'Engraving',
+      custom: true,
+    });
+  });
+
+  it('drops what NetSuite calls unknown, says why, and needs few questions', async () => {
+    account.missing = ['t.subsidiary', 't.custbody_po', 'l.units'];
+    const types = await read();
+    expect(unsyncable(types.get('invoice'))).toEqual(['subsidiary', 'daysopen', 'daysoverduesearch', 'custbody_po']);
+    expect(fieldOf(types.get('invoice'), 'subsidiary')?.reason).toBe("NetSuite refuses it for this role: Unknown identifier 'SUBSIDIARY'.");
+    expect(
+      fieldOf(types.get('invoice'), 'lines')
+        ?.fields?.filter(({ syncable }) => !syncable)
+        .map(({ name }) => name),
+    ).toEqual(['units']);
+    expect(wire.seen.length).toBeLessThan(45);
+  });
+
+  it('finds the columns behind a plain server error by halves, and no others', async () => {
+    account.broken = ['t.altname', 't.language'];
+    account.missing = ['t.fax'];
+    expect(unsyncable((await read()).get('customer'))).toEqual(['altname', 'fax', 'language']);
+  });
+
+  it('does not blame a column for a failure that passes', async () => {
+    let failures = 3;
+    const { answer } = wire;
+    wire.answer = (seen, response) => {
+      const counts = seen.method === 'POST' && seen.query.includes('FROM customer') && seen.query.includes('entityid') && failures > 0;
+      if (!counts) return answer(seen, response);
+      failures -= 1;
+      return json(response, 500, errorAnswer(500, 'UNEXPECTED_ERROR', 'Error ID: abc'));
+    };
+    expect(unsyncable((await read()).get('customer'))).toEqual([]);
+    expect(failures).toBe(0);
+  });
+
+  it('a table that the role can not see leaves a record type without readable fields, and the others whole', async () => {
+    account.hidden = ['item'];
+    const types = await read();
+    expect(types.get('item')).toMatchObject({ source: 'probe' });
+    expect(types.get('item')?.fields.every(({ syncable, reason }) => !syncable && reason?.includes("Record 'item' was not found"))).toBe(
+      true,
+    );
+    expect(unsyncable(types.get('customer'))).toEqual([]);
+  });
+
+  it('hidden lines leave the header readable', async () => {
+    account.hidden = ['transactionline'];
+    const types = await read();
+    expect(unsyncable(types.get('invoice'))).toEqual(['daysopen', 'daysoverduesearch', 'lines']);
+    expect(fieldOf(types.get('invoice'), 'lines')?.reason).toMatch(/can not read lines/);
+  });
+
+  it('reads the list of custom fields where the catalogue is refused, and says so', async () => {
+    account.catalogue = (_entry, response) => json(response, 403, errorAnswer(403, 'INSUFFICIENT_PERMISSION', 'No.'));
+    const { answer } = wire;
+    wire.answer = (seen, response) => {
+      if (!seen.query.includes('FROM customfield') || !seen.query.includes("LIKE 'custentity%'")) return answer(seen, response);
+      return rowsAnswer([
+        { id: '1', scriptid: 'CUSTENTITY_SCORE', name: 'Score', fieldvaluetype: 'Decimal Number' },
+        { id: '2', scriptid: 'custentity_vip', name: 'VIP', fieldvaluetype: 'Check Box' },
+        { id: '3', scriptid: 'custentity_note', fieldvaluetype: 'Rich Text' },
+      ]);
+    };
+    const customer = (await read()).get('customer');
+    expect(customer?.source).toBe('custom field list+probe');
+    expect(customer?.fields.filter(({ custom }) => custom).map(({ name, label, type }) => [name, label, type])).toEqual([
+      ['custentity_score', 'Score', 'number'],
+      ['custentity_vip', 'VIP', 'boolean'],
+      ['custentity_note', 'custentity_note', 'text'],
+    ]);
+  });
+
+  it('goes on without custom fields where both ways are closed', async () => {
+    account.catalogue = (_entry, response) => json(response, 403, {});
+    account.hidden = ['customfield'];
+    expect((await read()).get('customer')).toMatchObject({ source: 'probe' });
+  });
+
+  it.each([
+    ['an outage', 503, {}, 'down'],
+    ['throttling', 429, {}, 'throttled'],
+    ['a role without access', 403, {}, 'forbidden'],
+    ['a server error on the plainest question', 500, errorAnswer(500, 'UNEXPECTED_ERROR', 'Error ID: abc'), 'down'],
+  ])('%s fails the whole, so that the last good description stays', async (_name, status, body, kind) => {
+    const { answer } = wire;
+    wire.answer = (seen, response) =>
+      seen.query.startsWith('SELECT t.id AS id FROM customer t') ? json(response, status, body) : answer(seen, response);
+    await expect(read()).rejects.toMatchObject({ kind });
+  });
+
+  it('an outage of the catalogue fails the whole as well: custom fields must not seem to vanish', async () => {
+    account.catalogue = (_entry, response) => json(response, 503, {});
+    await expect(read()).rejects.toMatchObject({ kind: 'down' });
+  });
+});

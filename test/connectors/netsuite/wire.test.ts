@@ -1,0 +1,344 @@
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ErpError } from '../../../src/connectors/connector.ts';
+import { netsuite } from '../../../src/connectors/netsuite/connector.ts';
+import { openGuardedFetch } from '../../../src/core/guarded-fetch.ts';
+import {
+  type Answer,
+  errorAnswer,
+  invalidQuery,
+  json,
+  metadataOf,
+  movableClock,
+  openAt,
+  realClock,
+  rowsAnswer,
+  settingsWith,
+  startWire,
+  testKey,
+  type Wire,
+} from './wire.ts';
+
+let wire: Wire;
+const signal = new AbortController().signal;
+const customer = metadataOf('customer');
+const list = (connector = openAt(wire.url)) => connector.listIds({ recordType: customer, afterId: null, limit: 1000, signal });
+const oneRow: Answer = () => rowsAnswer([{ links: [], id: '1' }]);
+const loginError = errorAnswer(401, 'INVALID_LOGIN', 'Invalid login attempt.');
+
+beforeEach(async () => {
+  wire = await startWire();
+});
+afterEach(() => wire.stop());
+
+async function failureOf(work: Promise<unknown>): Promise<ErpError> {
+  const error: unknown = await work.then(
+    () => 'no failure',
+    (thrown: unknown) => thrown,
+  );
+  if (error instanceof ErpError) return error;
+  throw error instanceof Error ? error : new Error(String(error));
+}
+
+describe('requests', () => {
+  it('carry the token, ask for transient results and begin at offset 0', async () => {
+    wire.answer = oneRow;
+    expect(await list()).toEqual({ ids: ['1'], hasMore: false });
+    const [seen] = wire.seen;
+    expect(seen).toMatchObject({ method: 'POST', path: '/services/rest/query/v1/suiteql?limit=1000&offset=0' });
+    expect(seen?.headers).toMatchObject({
+      prefer: 'transient',
+      'content-type': 'application/json',
+      authorization: expect.stringMatching(/^Bearer token-/),
+    });
+    expect(seen?.query).toBe('SELECT t.id AS id FROM customer t ORDER BY t.id ASC');
+  });
+
+  it('share one token, however many begin at once', async () => {
+    wire.answer = oneRow;
+    const connector = openAt(wire.url);
+    await Promise.all([list(connector), list(connector), list(connector), list(connector)]);
+    await list(connector);
+    expect(wire.logins).toBe(1);
+    expect(wire.seen).toHaveLength(5);
+  });
+
+  it('get a new token a minute before the old one ends', async () => {
+    wire.answer = oneRow;
+    const clock = movableClock(new Date('2026-05-01T12:00:00Z'));
+    const connector = openAt(wire.url, { clock });
+    await list(connector);
+    clock.advance(3_539_000);
+    await list(connector);
+    expect(wire.logins).toBe(1);
+    clock.advance(2_000);
+    await list(connector);
+    expect(wire.logins).toBe(2);
+  });
+
+  it('never exceed the concurrency of the account, over all connections to it', async () => {
+    let open = 0;
+    let most = 0;
+    wire.answer = async () => {
+      most = Math.max(most, (open += 1));
+      await new Promise((done) => setTimeout(done, 20));
+      open -= 1;
+      return rowsAnswer([]);
+    };
+    const ctx = {
+      fetch: openGuardedFetch({ allowPrivateHosts: true }),
+      clock: realClock,
+      log: pino({ level: 'silent' }),
+      settings: settingsWith(),
+    };
+    const settings = {
+      accountId: '1',
+      baseUrl: wire.url,
+      authentication: { method: 'oauth2', clientId: 'c', certificateId: 'x' },
+    } as const;
+    const connectors = [1, 2, 3].map(() => netsuite.open(ctx, settings, { privateKeyPem: testKey }));
+    await Promise.all([...connectors, ...connectors].map((connector) => list(connector)));
+    expect(most).toBe(2);
+  });
+
+  it('are signed afresh each time with token-based authentication', async () => {
+    wire.answer = oneRow;
+    const ctx = {
+      fetch: openGuardedFetch({ allowPrivateHosts: true }),
+      clock: realClock,
+      log: pino({ level: 'silent' }),
+      settings: settingsWith(),
+    };
+    const authentication = { method: 'tba', consumerKey: 'ck', tokenId: 'ti' } as const;
+    const connector = netsuite.open(
+      ctx,
+      { accountId: '12-sb1', baseUrl: wire.url, authentication },
+      { consumerSecret: 'cs', tokenSecret: 'ts' },
+    );
+    await list(connector);
+    await list(connector);
+    const [first, second] = wire.seen.map(({ headers }) => headers.authorization ?? '');
+    expect(first).toMatch(/^OAuth realm="12_SB1", oauth_consumer_key="ck"/);
+    expect(second).not.toBe(first);
+    expect(wire.logins).toBe(0);
+  });
+});
+
+describe('401', () => {
+  it('once: logs in anew and goes on', async () => {
+    wire.answer = (seen, response) => (wire.logins === 1 ? json(response, 401, loginError) : oneRow(seen, response));
+    expect((await list()).ids).toEqual(['1']);
+    expect(wire.logins).toBe(2);
+    const [first, second] = wire.seen;
+    expect(first?.headers.authorization).not.toBe(second?.headers.authorization);
+  });
+
+  it('twice: the credentials are refused, and nothing more is tried', async () => {
+    wire.answer = (_seen, response) => json(response, 401, loginError);
+    expect(await failureOf(list())).toMatchObject({
+      kind: 'credentials',
+      code: 'INVALID_LOGIN',
+      fix: expect.stringContaining('Login Audit Trail'),
+    });
+    expect(wire.seen).toHaveLength(2);
+  });
+});
+
+describe('the log-in', () => {
+  it.each([
+    [400, { error: 'invalid_grant' }, 'credentials', 'CERTIFICATE_UNKNOWN'],
+    [401, { error: 'invalid_client' }, 'credentials', 'INVALID_LOGIN'],
+    [400, { error: 'unauthorized_client' }, 'credentials', 'INVALID_LOGIN'],
+    [400, { error: 'invalid_scope' }, 'credentials', 'PERMISSION_MISSING'],
+    [400, 'not even an object', 'credentials', 'INVALID_LOGIN'],
+    [200, { access_token: '', expires_in: 3600, token_type: 'bearer' }, 'answer', 'ANSWER_UNREADABLE'],
+    [200, { access_token: 'x', expires_in: 'soon', token_type: 'bearer' }, 'answer', 'ANSWER_UNREADABLE'],
+    [200, { access_token: 'x', expires_in: 3600, token_type: 'mac' }, 'answer', 'ANSWER_UNREADABLE'],
+    [503, {}, 'down', 'SERVER_ERROR'],
+    [429, {}, 'throttled', 'CONCURRENCY_LIMIT_EXCEEDED'],
+  ])('answered %i %j is %s %s', async (status, body, kind, code) => {
+    wire.login = (_seen, response) => json(response, status, body);
+    expect(await failureOf(list())).toMatchObject({ kind, code });
+    expect(wire.seen).toHaveLength(0);
+  });
+
+  it('takes the lifetime as a text and the token type in any case', async () => {
+    wire.answer = oneRow;
+    wire.login = (_seen, response) => json(response, 200, { access_token: 'x', expires_in: '3600', token_type: 'bearer' });
+    expect((await list()).ids).toEqual(['1']);
+  });
+
+  it('is tried anew after it failed', async () => {
+    wire.answer = oneRow;
+    const connector = openAt(wire.url);
+    const { login } = wire;
+    wire.login = (_seen, response) => json(response, 503, {});
+    await failureOf(list(connector));
+    wire.login = login;
+    expect((await list(connector)).ids).toEqual(['1']);
+  });
+});
+
+describe('answers that are errors', () => {
+  const answers: readonly [string, Answer, object][] = [
+    [
+      '403',
+      (_s, r) => json(r, 403, errorAnswer(403, 'INSUFFICIENT_PERMISSION', 'No.')),
+      { kind: 'forbidden', code: 'PERMISSION_MISSING', message: 'No.' },
+    ],
+    [
+      '429 with Retry-After',
+      (_s, r) => json(r, 429, errorAnswer(429, 'CONCURRENCY_LIMIT_EXCEEDED', 'Blocked.'), { 'retry-after': '7' }),
+      { kind: 'throttled', retryAfterMs: 7_000 },
+    ],
+    [
+      '429 with Retry-After as a date',
+      (_s, r) => json(r, 429, {}, { 'retry-after': new Date(Date.now() + 60_000).toUTCString() }),
+      { kind: 'throttled', retryAfterMs: expect.toSatisfy((ms) => ms > 50_000 && ms <= 60_000) },
+    ],
+    [
+      '429 without Retry-After',
+      (_s, r) => json(r, 429, errorAnswer(429, 'CONCURRENCY_LIMIT_EXCEEDED', 'Blocked.')),
+      { kind: 'throttled', retryAfterMs: null },
+    ],
+    [
+      '429 with nonsense in Retry-After',
+      (_s, r) => json(r, 429, {}, { 'retry-after': 'later' }),
+      { kind: 'throttled', retryAfterMs: null },
+    ],
+    ['500', (_s, r) => json(r, 500, errorAnswer(500, 'UNEXPECTED_ERROR', 'Error ID: abc')), { kind: 'down', code: 'UNEXPECTED_ERROR' }],
+    [
+      '502 in HTML',
+      (_s, r) => r.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad gateway</h1>') && undefined,
+      { kind: 'down', code: 'SERVER_ERROR' },
+    ],
+    [
+      '503 with Retry-After',
+      (_s, r) => json(r, 503, {}, { 'retry-after': '120' }),
+      { kind: 'down', code: 'SERVER_ERROR', retryAfterMs: 120_000 },
+    ],
+    [
+      '400 that blames a column',
+      (_s, r) => json(r, 400, invalidQuery("Search error occurred: Unknown identifier 'altname'. Available identifiers are: {t=customer}")),
+      { kind: 'query', code: 'COLUMN_UNKNOWN' },
+    ],
+    [
+      '400 that hides the table',
+      (_s, r) => json(r, 400, invalidQuery("Search error occurred: Record 'customer' was not found.")),
+      { kind: 'forbidden', code: 'RECORD_TYPE_HIDDEN' },
+    ],
+    [
+      '400 of another kind',
+      (_s, r) => json(r, 400, invalidQuery('Search error occurred: Invalid or unsupported search.')),
+      { kind: 'query', code: 'INVALID_PARAMETER' },
+    ],
+    [
+      '404 from something that is not NetSuite',
+      (_s, r) => r.writeHead(404).end('<html>nothing here</html>') && undefined,
+      { kind: 'answer', code: 'ANSWER_UNREADABLE' },
+    ],
+    [
+      'a redirect',
+      (_s, r) => r.writeHead(302, { location: 'http://169.254.169.254/' }).end() && undefined,
+      { kind: 'answer', code: 'ANSWER_UNREADABLE' },
+    ],
+    [
+      'malformed JSON',
+      (_s, r) => r.writeHead(200, { 'content-type': 'application/json' }).end('{"items":[') && undefined,
+      { kind: 'answer', code: 'ANSWER_UNREADABLE' },
+    ],
+    [
+      'HTML instead of JSON',
+      (_s, r) => r.writeHead(200, { 'content-type': 'text/html' }).end('<html>Maintenance</html>') && undefined,
+      { kind: 'answer', code: 'ANSWER_UNREADABLE' },
+    ],
+    ['an empty body', (_s, r) => r.writeHead(200).end() && undefined, { kind: 'answer', code: 'ANSWER_UNREADABLE' }],
+    [
+      'a truncated body',
+      (_s, r) => r.writeHead(200, { 'content-length': '1000' }).write('{"items":[', () => r.destroy()) && undefined,
+      { kind: 'down', code: 'HOST_UNREACHABLE' },
+    ],
+    ['a cut connection', (_s, r) => r.destroy() && undefined, { kind: 'down', code: 'HOST_UNREACHABLE' }],
+    ['no answer', () => new Promise(() => undefined), { kind: 'down', code: 'TIMEOUT' }],
+    ['an oversized answer', (_s, r) => json(r, 200, { items: 'x'.repeat(60_000) }), { kind: 'answer', code: 'ANSWER_TOO_LARGE' }],
+  ];
+  it.each(answers)('%s', async (_name, answer, expected) => {
+    wire.answer = answer;
+    const error = await failureOf(list(openAt(wire.url, { erp: { requestTimeoutMs: 300, maxResponseBytes: 50_000 } })));
+    expect(error).toMatchObject({ retryAfterMs: null, ...expected });
+    expect(error.fix).toMatch(/\w{3,}.*\.$/);
+    expect(wire.seen).toHaveLength(1);
+  });
+
+  it('nobody there', async () => {
+    const connector = openAt(wire.url);
+    await wire.stop();
+    expect(await failureOf(list(connector))).toMatchObject({ kind: 'down', code: 'HOST_UNREACHABLE' });
+    wire = await startWire();
+  });
+
+  it('an address that may not be called', async () => {
+    expect(await failureOf(list(openAt('http://169.254.169.254')))).toMatchObject({ kind: 'query', code: 'HOST_REFUSED' });
+  });
+
+  it('gives the reason of the signal when the caller aborts, waiting or under way', async () => {
+    wire.answer = () => new Promise(() => undefined);
+    const connector = openAt(wire.url, { erp: { concurrency: 1 } });
+    const controller = new AbortController();
+    const request = { recordType: customer, afterId: null, limit: 10, signal: controller.signal };
+    const both = Promise.allSettled([connector.listIds(request), connector.listIds(request)]);
+    setTimeout(() => controller.abort(new Error('the run was cancelled')), 50);
+    expect(await both).toMatchObject([1, 2].map(() => ({ status: 'rejected', reason: { message: 'the run was cancelled' } })));
+  });
+});
+
+describe('answers that contradict themselves', () => {
+  const row = (id: string) => ({ links: [], id });
+  const answers: readonly [string, unknown][] = [
+    ['no items', { hasMore: false }],
+    ['items that are no list', { items: {}, hasMore: false }],
+    ['a row that is no object', { items: ['1'], hasMore: false }],
+    ['no hasMore', { items: [] }],
+    ['hasMore that is a text', { items: [], hasMore: 'false' }],
+    ['a list at the top', []],
+    ['null', null],
+    ['fewer rows than counted', rowsAnswer([row('1')], false, { count: 2 })],
+    ['another offset', rowsAnswer([row('1')], false, { offset: 1000 })],
+    ['more to come after no rows', rowsAnswer([], true)],
+    ['no rows of a total', rowsAnswer([], false, { totalResults: 5 })],
+    ['more rows than asked for', rowsAnswer([row('1'), row('2'), row('3')])],
+    ['ids that do not ascend', rowsAnswer([row('2'), row('1')])],
+    ['the same id twice', rowsAnswer([row('1'), row('1')])],
+    ['an id at or before the cursor', rowsAnswer([row('-5')])],
+    ['a missing id', rowsAnswer([{ links: [], name: 'x' }])],
+    ['an id that is null', rowsAnswer([{ links: [], id: null }])],
+    ['an id that is a number', rowsAnswer([{ links: [], id: 7 }])],
+    ['an id that is not an integer', rowsAnswer([row('1.5')])],
+  ];
+  it.each(answers)('%s', async (_name, answer) => {
+    wire.answer = (_seen, response) => json(response, 200, answer);
+    const work = openAt(wire.url).listIds({ recordType: customer, afterId: '-5', limit: 2, signal });
+    expect(await failureOf(work)).toMatchObject({ kind: 'answer', code: 'ANSWER_INCONSISTENT' });
+  });
+
+  it('says that there is more when the total is larger than the page, whatever hasMore says', async () => {
+    wire.answer = () => rowsAnswer([row('1'), row('2')], false, { totalResults: 9 });
+    expect(await openAt(wire.url).listIds({ recordType: customer, afterId: null, limit: 2, signal })).toEqual({
+      ids: ['1', '2'],
+      hasMore: true,
+    });
+  });
+
+  it.each([[[]], [[{ n: 'many' }]], [[{ n: '-1' }]], [[{ n: 5 }]], [[{}]]])('a count answered with %j', async (items) => {
+    wire.answer = () => rowsAnswer(items);
+    expect(await failureOf(openAt(wire.url).count(customer, signal))).toMatchObject({ kind: 'answer' });
+  });
+
+  it.each([{}, { serverTime: 'today' }, { serverTime: '2026-02-30T99:00:00Z' }, { serverTime: '2026-01-01 00:00' }, []])(
+    'a time of %j',
+    async (body) => {
+      wire.answer = (_seen, response) => json(response, 200, body);
+      expect(await failureOf(openAt(wire.url).now(signal))).toMatchObject({ kind: 'answer' });
+    },
+  );
+});

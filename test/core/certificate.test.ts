@@ -1,0 +1,53 @@
+import { createPrivateKey, createPublicKey, sign, verify, X509Certificate } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { makeCertificate } from '../../src/core/certificate.ts';
+
+const now = new Date('2026-11-20T10:00:00.400Z');
+
+describe('makeCertificate', () => {
+  for (const keyType of ['ec-p256', 'rsa-3072'] as const) {
+    it(`signs its own ${keyType} certificate, and the private key belongs to it`, () => {
+      const made = makeCertificate({ commonName: 'Portal Service', days: 700, keyType, now });
+      const certificate = new X509Certificate(made.certificatePem);
+      expect(certificate.subject).toBe('CN=Portal Service');
+      expect(certificate.issuer).toBe(certificate.subject);
+      expect(certificate.verify(certificate.publicKey)).toBe(true);
+      expect(certificate.checkPrivateKey(createPrivateKey(made.privateKeyPem))).toBe(true);
+      expect(certificate.ca).toBe(false);
+      const details = certificate.publicKey.asymmetricKeyDetails;
+      expect(keyType === 'rsa-3072' ? details?.modulusLength : details?.namedCurve).toBe(keyType === 'rsa-3072' ? 3072 : 'prime256v1');
+      const signature = sign('sha256', Buffer.from('text'), made.privateKeyPem);
+      expect(verify('sha256', Buffer.from('text'), createPublicKey(made.certificatePem), signature)).toBe(true);
+    });
+  }
+
+  it('is valid from now, in whole seconds, for as long as asked', () => {
+    const made = makeCertificate({ commonName: 'Portal', days: 30, keyType: 'ec-p256', now });
+    const certificate = new X509Certificate(made.certificatePem);
+    expect(new Date(certificate.validFrom)).toEqual(new Date('2026-11-20T10:00:00Z'));
+    expect(new Date(certificate.validTo)).toEqual(made.notAfter);
+    expect(made.notAfter).toEqual(new Date('2026-12-20T10:00:00Z'));
+  });
+
+  it('writes years after 2049 in full', () => {
+    const made = makeCertificate({ commonName: 'Portal', days: 3, keyType: 'ec-p256', now: new Date('2049-12-30T00:00:00Z') });
+    expect(new Date(new X509Certificate(made.certificatePem).validTo).toISOString()).toBe('2050-01-02T00:00:00.000Z');
+  });
+
+  it('gives every certificate a number of its own and takes any letters in the name', () => {
+    const numbers = Array.from(
+      { length: 8 },
+      () =>
+        new X509Certificate(makeCertificate({ commonName: 'Bücher & Söhne, 東京', days: 1, keyType: 'ec-p256', now }).certificatePem)
+          .serialNumber,
+    );
+    expect(new Set(numbers).size).toBe(8);
+    expect(numbers.every((number) => number.length === 32)).toBe(true);
+  });
+
+  it('refuses a name or a length of time that no certificate can carry', () => {
+    expect(() => makeCertificate({ commonName: '', days: 1, keyType: 'ec-p256', now })).toThrow(RangeError);
+    expect(() => makeCertificate({ commonName: 'x'.repeat(65), days: 1, keyType: 'ec-p256', now })).toThrow(RangeError);
+    expect(() => makeCertificate({ commonName: 'x', days: 0, keyType: 'ec-p256', now })).toThrow(RangeError);
+  });
+});

@@ -1,0 +1,300 @@
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
+import { gzipSync } from 'node:zlib';
+import { afterEach, describe, expect, it } from 'vitest';
+import { addressKind } from '../../src/core/address-kind.ts';
+import { GuardedFetchError, type GuardedFetchReason, openGuardedFetch, type Resolve } from '../../src/core/guarded-fetch.ts';
+
+const limits = { timeoutMs: 5_000, maxBytes: 100_000 };
+const open = openGuardedFetch({ allowPrivateHosts: true });
+const strict = openGuardedFetch({ allowPrivateHosts: false });
+const servers: { close(): unknown }[] = [];
+
+async function serve(handler: RequestListener): Promise<{ url: string; port: number; server: Server }> {
+  const server = createServer(handler);
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  servers.push({ close: () => (server.closeAllConnections(), server.close()) });
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, port, server };
+}
+
+afterEach(() => {
+  for (const server of servers.splice(0)) server.close();
+});
+
+async function reasonOf(work: Promise<unknown>): Promise<GuardedFetchReason | 'none'> {
+  try {
+    await work;
+    return 'none';
+  } catch (error) {
+    if (error instanceof GuardedFetchError) return error.reason;
+    throw error;
+  }
+}
+
+const resolveTo =
+  (...addresses: string[]): Resolve =>
+  async () =>
+    addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  let text = '';
+  for await (const chunk of request) text += String(chunk);
+  return text;
+}
+
+describe('guarded fetch: what it sends and gives back', () => {
+  it('sends method, headers and body and gives back status, headers and text', async () => {
+    const { url } = await serve(async (request, response) => {
+      const seen = { method: request.method, path: request.url, mark: request.headers['x-mark'], body: await bodyOf(request) };
+      response.writeHead(201, { 'x-answer': 'yes', 'set-cookie': ['a=1', 'b=2'] }).end(JSON.stringify(seen));
+    });
+    const answer = await open(`${url}/path?a=1`, { ...limits, method: 'POST', headers: { 'x-mark': 'm' }, body: 'grüß' });
+    expect(answer.status).toBe(201);
+    expect(answer.headers).toMatchObject({ 'x-answer': 'yes', 'set-cookie': 'a=1, b=2' });
+    expect(JSON.parse(answer.text)).toEqual({ method: 'POST', path: '/path?a=1', mark: 'm', body: 'grüß' });
+  });
+
+  it('names the host of the URL, whatever the caller puts into the headers', async () => {
+    const { port } = await serve((request, response) => response.end(request.headers.host));
+    const fetch = openGuardedFetch({ allowPrivateHosts: true, resolve: resolveTo('127.0.0.1') });
+    const answer = await fetch(`http://erp.example:${port}/`, { ...limits, headers: { Host: 'elsewhere.example' } });
+    expect(answer.text).toBe(`erp.example:${port}`);
+  });
+
+  it('asks for gzip and decodes it', async () => {
+    const { url } = await serve((request, response) => {
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(`asked for ${request.headers['accept-encoding']}`));
+    });
+    expect((await open(url, limits)).text).toBe('asked for gzip');
+  });
+
+  it('reads an empty answer, also one marked as gzip', async () => {
+    const { url } = await serve((_request, response) => response.writeHead(204, { 'content-encoding': 'gzip' }).end());
+    expect(await open(url, limits)).toMatchObject({ status: 204, text: '' });
+  });
+
+  it('does not follow a redirect', async () => {
+    let calls = 0;
+    const { url } = await serve((_request, response) => {
+      calls += 1;
+      response.writeHead(302, { location: '/next' }).end('moved');
+    });
+    expect(await open(url, limits)).toMatchObject({ status: 302, text: 'moved' });
+    expect(calls).toBe(1);
+  });
+
+  it('uses a connection again', async () => {
+    const { url, server } = await serve((_request, response) => response.end('ok'));
+    let connections = 0;
+    server.on('connection', () => (connections += 1));
+    await open(url, limits);
+    await open(url, limits);
+    expect(connections).toBe(1);
+  });
+});
+
+describe('guarded fetch: addresses it refuses', () => {
+  const refused = [
+    '0.0.0.0',
+    '100.64.1.1',
+    '169.254.169.254',
+    '192.0.2.1',
+    '198.18.0.1',
+    '203.0.113.9',
+    '224.0.0.1',
+    '240.0.0.1',
+    '255.255.255.255',
+    '::',
+    'fe80::1',
+    'fe80::1%eth0',
+    'ff02::1',
+    '::ffff:127.0.0.1',
+    '::ffff:10.0.0.1',
+    '::ffff:8.8.8.8',
+    '::10.0.0.1',
+    '64:ff9b::a00:1',
+    '64:ff9b:1::1',
+    '2002:7f00:1::',
+    '2001:0:4136:e378::1',
+    '2001:db8::1',
+    '3fff::1',
+    'fec0::1',
+    '100::1',
+  ];
+  const privates = ['127.0.0.1', '127.9.9.9', '10.1.2.3', '172.16.0.1', '172.31.255.255', '192.168.1.1', '::1', 'fc00::1', 'fd12:3456::1'];
+  const publics = ['8.8.8.8', '172.15.0.1', '172.32.0.1', '100.63.0.1', '100.128.0.1', '192.169.0.1', '2606:4700::1111', '2a00:1450::1'];
+
+  it.each(refused)('%s is never called', async (address) => {
+    expect(addressKind(address)).toBe('refused');
+    const fetch = openGuardedFetch({ allowPrivateHosts: true, resolve: resolveTo(address) });
+    expect(await reasonOf(fetch('https://erp.example/', limits))).toBe('refused-address');
+  });
+
+  it.each(privates)('%s is called only when private hosts are allowed', async (address) => {
+    expect(addressKind(address)).toBe('private');
+    const fetch = openGuardedFetch({ allowPrivateHosts: false, resolve: resolveTo(address) });
+    expect(await reasonOf(fetch('https://erp.example/', limits))).toBe('refused-address');
+    expect(await reasonOf(fetch('http://erp.example/', limits))).toBe('refused-address');
+  });
+
+  it.each(publics)('%s is public', (address) => expect(addressKind(address)).toBe('public'));
+
+  it('one bad address among good ones refuses the name', async () => {
+    const fetch = openGuardedFetch({ allowPrivateHosts: false, resolve: resolveTo('8.8.8.8', '10.0.0.1') });
+    expect(await reasonOf(fetch('https://erp.example/', limits))).toBe('refused-address');
+    const lenient = openGuardedFetch({ allowPrivateHosts: true, resolve: resolveTo('127.0.0.1', '169.254.169.254') });
+    expect(await reasonOf(lenient('http://erp.example/', limits))).toBe('refused-address');
+  });
+
+  it.each([
+    'https://127.0.0.1/',
+    'https://2130706433/',
+    'https://0x7f.1/',
+    'https://0177.0.0.1/',
+    'https://127.1/',
+    'https://[::1]/',
+    'https://[::ffff:7f00:1]/',
+    'https://[::ffff:127.0.0.1]/',
+    'https://localhost/',
+    'https://１２７.0.0.1/',
+  ])('%s is refused however it is written', async (url) => {
+    expect(await reasonOf(strict(url, limits))).toBe('refused-address');
+  });
+
+  it('connects to the address it checked and asks the resolver once', async () => {
+    const { port } = await serve((_request, response) => response.end('here'));
+    let asked = 0;
+    const rebinding: Resolve = async () => [{ address: (asked += 1) === 1 ? '127.0.0.1' : '127.0.0.2', family: 4 }];
+    const fetch = openGuardedFetch({ allowPrivateHosts: true, resolve: rebinding });
+    expect((await fetch(`http://erp.example:${port}/`, limits)).text).toBe('here');
+    expect(asked).toBe(1);
+  });
+});
+
+describe('guarded fetch: URLs it refuses', () => {
+  it.each(['nonsense', '', '//host/', 'ftp://host/', 'file:///etc/passwd', 'https://user:secret@host/', 'https://user@host/'])(
+    '%s',
+    async (url) => {
+      expect(await reasonOf(open(url, limits))).toBe('bad-url');
+    },
+  );
+
+  it('plain http to a public address, even when private hosts are allowed', async () => {
+    const fetch = openGuardedFetch({ allowPrivateHosts: true, resolve: resolveTo('8.8.8.8') });
+    expect(await reasonOf(fetch('http://erp.example/', limits))).toBe('bad-url');
+  });
+});
+
+describe('guarded fetch: size and time', () => {
+  it('stops at the size limit', async () => {
+    const { url } = await serve((_request, response) => response.end('x'.repeat(100_001)));
+    expect(await reasonOf(open(url, limits))).toBe('too-large');
+  });
+
+  it('reads exactly the size limit', async () => {
+    const { url } = await serve((_request, response) => response.end('x'.repeat(100_000)));
+    expect((await open(url, limits)).text).toHaveLength(100_000);
+  });
+
+  it('stops an endless body without reading it all', async () => {
+    const { url } = await serve((_request, response) => {
+      const timer = setInterval(() => response.write('x'.repeat(50_000)), 1);
+      response.on('close', () => clearInterval(timer));
+    });
+    expect(await reasonOf(open(url, limits))).toBe('too-large');
+  });
+
+  it('stops a gzip bomb', async () => {
+    const bomb = gzipSync(Buffer.alloc(20_000_000));
+    expect(bomb.length).toBeLessThan(limits.maxBytes);
+    const { url } = await serve((_request, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb));
+    expect(await reasonOf(open(url, limits))).toBe('too-large');
+  });
+
+  it('stops gzip that is endless and unpacks to nothing', async () => {
+    const empty = gzipSync('');
+    const { url } = await serve((_request, response) => {
+      response.writeHead(200, { 'content-encoding': 'gzip' });
+      const timer = setInterval(() => response.write(Buffer.concat(Array<Buffer>(2_000).fill(empty))), 1);
+      response.on('close', () => clearInterval(timer));
+    });
+    expect(await reasonOf(open(url, limits))).toBe('too-large');
+  });
+
+  it('gives up on a server that never answers', async () => {
+    const { url } = await serve(() => undefined);
+    expect(await reasonOf(open(url, { ...limits, timeoutMs: 100 }))).toBe('timeout');
+  });
+
+  it('gives up on a body that trickles, though bytes keep coming', async () => {
+    const { url } = await serve((_request, response) => {
+      const timer = setInterval(() => response.write('x'), 10);
+      response.on('close', () => clearInterval(timer));
+    });
+    expect(await reasonOf(open(url, { ...limits, timeoutMs: 150 }))).toBe('timeout');
+  });
+
+  it('gives up on a resolver that never answers', async () => {
+    const fetch = openGuardedFetch({ allowPrivateHosts: true, resolve: () => new Promise(() => undefined) });
+    expect(await reasonOf(fetch('https://erp.example/', { ...limits, timeoutMs: 50 }))).toBe('timeout');
+  });
+
+  it('stops when the caller aborts, before and during the answer', async () => {
+    const { url } = await serve((_request, response) => void response.writeHead(200).write('start'));
+    expect(await reasonOf(open(url, { ...limits, signal: AbortSignal.abort() }))).toBe('aborted');
+    expect(await reasonOf(open(url, { ...limits, signal: AbortSignal.timeout(50) }))).toBe('aborted');
+  });
+});
+
+describe('guarded fetch: broken answers', () => {
+  const broken: readonly [string, (response: ServerResponse) => void][] = [
+    ['a connection cut before the answer', (response) => response.socket?.destroy()],
+    [
+      'a body shorter than announced',
+      (response) => {
+        response.writeHead(200, { 'content-length': '100' }).write('short', () => response.socket?.destroy());
+      },
+    ],
+    ['a chunked body without its end', (response) => void response.writeHead(200).write('part', () => response.socket?.destroy())],
+    [
+      'gzip that ends early',
+      (response) => {
+        response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('a longer text that is cut').subarray(0, 20));
+      },
+    ],
+    ['gzip that is none', (response) => void response.writeHead(200, { 'content-encoding': 'gzip' }).end('plain')],
+    ['an encoding not asked for', (response) => void response.writeHead(200, { 'content-encoding': 'br' }).end('x')],
+    ['text that is not UTF-8', (response) => void response.writeHead(200).end(Buffer.from([0x7b, 0xe4, 0x7d]))],
+  ];
+  it.each(broken)('%s', async (_name, answer) => {
+    const { url } = await serve((_request, response) => answer(response));
+    expect(await reasonOf(open(url, limits))).toBe('network');
+  });
+
+  it('still reads an error page in an old encoding', async () => {
+    const { url } = await serve((_request, response) => response.writeHead(502).end(Buffer.from([0x66, 0xe4, 0x6c])));
+    expect(await open(url, limits)).toMatchObject({ status: 502, text: 'f\ufffdl' });
+  });
+
+  it('nobody listening, and a name without addresses', async () => {
+    const { url, server } = await serve((_request, response) => response.end());
+    await new Promise((done) => server.close(done));
+    expect(await reasonOf(open(url, limits))).toBe('network');
+    const fetch = openGuardedFetch({ allowPrivateHosts: true, resolve: resolveTo() });
+    expect(await reasonOf(fetch('https://erp.example/', limits))).toBe('network');
+  });
+
+  it('names the host in the TLS greeting and does not trust an unknown certificate', async () => {
+    let greeted: string | undefined;
+    const server = createTlsServer({ SNICallback: (name, done) => ((greeted = name), done(new Error('none'))) });
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    servers.push(server);
+    server.on('tlsClientError', () => undefined);
+    const fetch = openGuardedFetch({ allowPrivateHosts: true, resolve: resolveTo('127.0.0.1') });
+    const { port } = server.address() as AddressInfo;
+    expect(await reasonOf(fetch(`https://erp.example:${port}/`, limits))).toBe('network');
+    expect(greeted).toBe('erp.example');
+  });
+});

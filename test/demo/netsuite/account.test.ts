@@ -1,0 +1,109 @@
+// What a test or an administrator does to the account from behind: faults, hidden tables, preferences, limits.
+import { Client } from 'pg';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { startNetsuiteAccount } from '../../../src/demo/netsuite/account.ts';
+import { type Caller, makeFolder, newDatabase, openCaller, SLICE } from './test-account.ts';
+
+let caller: Caller;
+beforeAll(async () => { caller = await openCaller({ statementTimeoutMs: 300 }); });
+afterAll(() => caller.close());
+
+const Q = 'SELECT id FROM currency';
+
+describe('injectFault', () => {
+  it('answers the next matching requests as told, and then no more', async () => {
+    const body = { title: 'Bad Request', status: 429, 'o:errorDetails': [{ 'o:errorCode': 'CONCURRENCY_LIMIT_EXCEEDED' }] };
+    caller.account.injectFault({ path: /suiteql/, times: 2, status: 429, body, headers: { 'retry-after': '1' } });
+    expect((await caller.get('system/v1/serverTime')).status).toBe(200);
+    for (let i = 0; i < 2; i += 1) {
+      const answer = await caller.query(Q);
+      expect([answer.status, answer.headers.get('retry-after'), answer.body]).toEqual([429, '1', body]);
+    }
+    expect((await caller.query(Q)).status).toBe(200);
+    expect(caller.account.audit().at(-1)).toMatchObject({ status: 429, reason: 'injected fault', request: 'POST /services/rest/query/v1/suiteql?limit=1000&offset=0' });
+  });
+
+  it('keeps a caller waiting', async () => {
+    caller.account.injectFault({ path: /suiteql/, times: 1, status: 503, delayMs: 150 });
+    const started = performance.now();
+    const response = await fetch(`${caller.account.url}/services/rest/query/v1/suiteql`, { method: 'POST' });
+    expect(response.status).toBe(503);
+    expect(performance.now() - started).toBeGreaterThan(140);
+  });
+
+  it('cuts the connection before an answer or in the middle of one', async () => {
+    caller.account.injectFault({ path: /suiteql/, times: 1, status: 200, cut: true });
+    await expect(caller.query(Q)).rejects.toThrow();
+    caller.account.injectFault({ path: /suiteql/, times: 1, status: 200, body: { items: ['0123456789'] }, cut: true });
+    await expect(caller.query(Q)).rejects.toThrow();
+    expect((await caller.query(Q)).status).toBe(200);
+  });
+});
+
+describe('the role', () => {
+  it('that cannot see a table or a column gets the sentences for it, until it can', async () => {
+    caller.account.setVisible('deletedrecord', false);
+    expect(await caller.refusal('SELECT recordid FROM deletedRecord')).toBe("Search error occurred: Record 'deletedrecord' was not found.");
+    caller.account.setVisible('deletedRecord', true);
+    expect(await caller.rows('SELECT recordid FROM deletedrecord')).toEqual([]);
+    caller.account.setColumnVisible('transaction', 'dueDate', false);
+    expect(await caller.refusal('SELECT t.duedate FROM transaction t')).toContain("Unknown identifier 'duedate'");
+    expect(await caller.refusal('SELECT id AS duedate FROM transaction WHERE duedate IS NULL')).toContain("Unknown identifier 'duedate'");
+    expect((await caller.rows("SELECT * FROM transaction WHERE type = 'CustInvc'", { limit: 1 }))[0]).not.toHaveProperty('duedate');
+    caller.account.setColumnVisible('transaction', 'duedate', true);
+    expect((await caller.rows("SELECT * FROM transaction WHERE type = 'CustInvc'", { limit: 1 }))[0]).toHaveProperty('duedate');
+    expect(() => caller.account.setVisible('unicorn', true)).toThrow(RangeError);
+    expect(() => caller.account.setColumnVisible('transaction', 'unicorn', true)).toThrow(RangeError);
+  });
+});
+
+describe('the reader in PostgreSQL', () => {
+  it('may do nothing but read the views, even with SQL of its own', async () => {
+    const client = new Client({ ...inject('pg'), database: caller.database, user: `${caller.database}_reader` });
+    await client.connect();
+    const attempt = (sql: string) => client.query(sql).then(() => 'done', (error: Error) => error.message);
+    expect(await attempt(`SET ROLE ${inject('pg').user}`)).toMatch(/permission denied/);
+    expect(await attempt('SET ROLE portal_simulator')).toBe('done');
+    expect(await attempt('SELECT id FROM suiteql.currency')).toBe('done');
+    for (const sql of ['SELECT * FROM ledger.customer', 'SELECT * FROM setup.certificate', 'CREATE TABLE suiteql.x (a int)', 'CREATE TEMP TABLE x (a int)', 'CREATE TABLE public.x (a int)',
+      "SELECT pg_read_file('/etc/passwd')", "COPY (SELECT 1) TO PROGRAM 'true'", 'INSERT INTO suiteql.currency (id) VALUES (2)', 'CREATE SCHEMA x']) {
+      expect(await attempt(sql), sql).toMatch(/permission denied|cannot insert/);
+    }
+    await client.end();
+  });
+
+  it('is stopped when a query takes too long; the caller gets an error id, the audit list the reason', async () => {
+    const { status, body } = await caller.query('SELECT COUNT(*) FROM transactionline a, transactionline b WHERE a.netamount < b.netamount');
+    expect(status).toBe(500);
+    expect(body['o:errorDetails'][0]).toMatchObject({ 'o:errorCode': 'UNEXPECTED_ERROR' });
+    expect(body['o:errorDetails'][0]?.detail).toMatch(/^An unexpected error occurred\. Error ID: [a-p]{20}$/);
+    expect(caller.account.audit().at(-1)).toMatchObject({ status: 500, reason: 'canceling statement due to statement timeout' });
+    expect((await caller.query(Q)).status).toBe(200);
+  });
+});
+
+describe('preferences', () => {
+  it('another time zone and date format', async () => {
+    const { folder, remove } = await makeFolder();
+    const other = await openCaller({ dataFolder: folder, timeZone: 'America/Los_Angeles', dateFormat: 'DD.MM.YYYY' });
+    expect(await other.rows("SELECT trandate, lastmodifieddate, TO_CHAR(lastmodifieddate, 'YYYY-MM-DD HH24:MI') AS t FROM transaction WHERE lastmodifieddate >= '01.07.2011'")).toEqual([
+      { links: [], trandate: '01.07.2011', lastmodifieddate: '01.07.2011', t: '2011-07-01 02:00' },
+    ]);
+    await other.close();
+    await remove();
+  });
+
+  it('refuses an account id, a time zone or a date format that is none', async () => {
+    const options = { admin: inject('pg'), database: newDatabase(), dataFolder: SLICE, accountId: 'TSTDRV1234567' };
+    await expect(startNetsuiteAccount({ ...options, accountId: 'a/b' })).rejects.toThrow(RangeError);
+    await expect(startNetsuiteAccount({ ...options, timeZone: 'Mars/Olympus' })).rejects.toThrow(RangeError);
+    await expect(startNetsuiteAccount({ ...options, dateFormat: 'YY' })).rejects.toThrow(RangeError);
+  });
+});
+
+describe('many callers at once', () => {
+  it('all get their own rows', async () => {
+    const answers = await Promise.all(Array.from({ length: 40 }, (_, i) => caller.rows('SELECT ? AS n, COUNT(*) AS c FROM customer', { params: [i] })));
+    expect(answers.map(([row]) => row?.['n'])).toEqual(Array.from({ length: 40 }, (_, i) => String(i)));
+  });
+});

@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Caller, openCaller } from './test-account.ts';
+
+let caller: Caller;
+let invoice: Record<string, string>;
+let credit: Record<string, string>;
+beforeAll(async () => {
+  caller = await openCaller();
+  const find = async (type: string) => (await caller.rows(`SELECT id, tranid, entity, foreigntotal, TO_CHAR(trandate, 'YYYY-MM-DD') AS trandate
+    FROM transaction WHERE type = '${type}' AND entity IS NOT NULL AND foreigntotal <> 0 ORDER BY id`, { limit: 1 }))[0] ?? {};
+  invoice = await find('CustInvc');
+  credit = await find('CustCred');
+});
+afterAll(() => caller.close());
+
+const CATALOG = 'record/v1/metadata-catalog';
+
+describe('GET metadata-catalog', () => {
+  it('lists the record types with their links', async () => {
+    const { status, body } = await caller.get(CATALOG);
+    expect(status).toBe(200);
+    expect(body.items.map((item) => item['name'])).toEqual(['customer', 'inventoryItem', 'invoice', 'creditMemo', 'journalEntry', 'currency']);
+    expect(body.items[0]?.['links']).toEqual([
+      { rel: 'canonical', href: `${caller.account.url}/services/rest/${CATALOG}/customer`, mediaType: 'application/json' },
+      { rel: 'alternate', href: `${caller.account.url}/services/rest/${CATALOG}/customer`, mediaType: 'application/swagger+json' },
+      { rel: 'alternate', href: `${caller.account.url}/services/rest/${CATALOG}/customer`, mediaType: 'application/schema+json' },
+      { rel: 'describes', href: `${caller.account.url}/services/rest/record/v1/customer` },
+    ]);
+  });
+
+  it('selects by name; 400 for a space, 404 for a name that is none', async () => {
+    expect((await caller.get(`${CATALOG}?select=customer,creditMemo`)).body.items).toHaveLength(2);
+    const spaced = await caller.get(`${CATALOG}?select=customer,%20invoice`);
+    expect([spaced.status, spaced.body['o:errorDetails'][0]?.['o:errorCode']]).toEqual([400, 'INVALID_REQUEST']);
+    expect((await caller.get(`${CATALOG}?select=unicorn`)).status).toBe(404);
+  });
+
+  it('describes a type as JSON Schema', async () => {
+    const { status, headers, body } = await caller.get(`${CATALOG}/invoice`, { accept: 'application/schema+json' });
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toBe('application/schema+json');
+    expect(body).toMatchObject({
+      $schema: 'https://json-schema.org/draft-06/hyper-schema#',
+      $id: '/services/rest/record/v1/metadata-catalog/invoice',
+      type: 'object',
+      properties: {
+        tranId: { title: 'Document Number', type: 'string', nullable: true, 'x-ns-filterable': true },
+        tranDate: { type: 'string', format: 'date' },
+        lastModifiedDate: { type: 'string', format: 'date-time' },
+        total: { type: 'number', format: 'double' },
+        entity: { $ref: '/services/rest/record/v1/metadata-catalog/customer' },
+        status: { properties: { id: { enum: ['A', 'B'] } } },
+        item: { properties: { items: { items: { properties: { item: { $ref: '/services/rest/record/v1/metadata-catalog/inventoryItem' } } } } } },
+      },
+    });
+  });
+
+  it('describes every type it lists and everything these refer to', async () => {
+    const accept = { accept: 'application/schema+json' };
+    const seen = new Set<string>();
+    const visit = async (name: string): Promise<void> => {
+      if (seen.has(name)) return;
+      seen.add(name);
+      const { status, body } = await caller.get(`${CATALOG}/${name}`, accept);
+      expect(status, name).toBe(200);
+      for (const [, to] of JSON.stringify(body).matchAll(/"\$ref":"[^"]+\/([^"/]+)"/g)) await visit(to ?? '');
+    };
+    for (const { name } of (await caller.get(CATALOG)).body.items) await visit(name ?? '');
+    expect(seen).toContain('nsLink');
+    expect((await caller.get(`${CATALOG}/unicorn`, accept)).status).toBe(404);
+  });
+});
+
+describe('GET a record', () => {
+  it('an invoice in typed JSON, in any case of its type', async () => {
+    const { status, headers, body } = await caller.get(`record/v1/Invoice/${invoice['id']}`);
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toBe('application/vnd.oracle.resource+json; type=singular; charset=UTF-8');
+    expect(body).toMatchObject({
+      links: [{ rel: 'self', href: `${caller.account.url}/services/rest/record/v1/invoice/${invoice['id']}`, method: 'GET' }],
+      id: invoice['id'], tranId: invoice['tranid'], tranDate: invoice['trandate'], total: Number(invoice['foreigntotal']),
+      entity: { id: invoice['entity'], refName: `CUST${invoice['entity']}` }, currency: { id: '1', refName: 'GBP' }, status: { links: [] },
+    });
+    expect(body['lastModifiedDate']).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:00Z$/);
+    expect(body).not.toHaveProperty('memo');
+    expect(Object.keys(body['item'] ?? {})).toEqual(['links']);
+  });
+
+  it('with its lines, which add up to its total', async () => {
+    const lines = (answer: Awaited<ReturnType<Caller['get']>>) => (answer.body['item'] as { items: { amount: number; quantity: number }[] }).items;
+    for (const [type, row, sign] of [['invoice', invoice, 1], ['creditMemo', credit, -1]] as const) {
+      const items = lines(await caller.get(`record/v1/${type}/${row['id']}?expandSubResources=true`));
+      const pence = items.reduce((sum, line) => sum + Math.round(line.amount * 100), 0);
+      expect(pence).toBe(Math.round(sign * Number(row['foreigntotal']) * 100));
+      expect(pence).toBeGreaterThan(0);
+      expect((await caller.get(`record/v1/${type}/${row['id']}/item`)).body).toMatchObject({ count: items.length, hasMore: false });
+    }
+  });
+
+  it('customers and items, and only the fields asked for', async () => {
+    expect((await caller.get(`record/v1/customer/${invoice['entity']}`)).body).toMatchObject({ id: invoice['entity'], entityId: `CUST${invoice['entity']}`, isPerson: false, isInactive: false });
+    const [item] = await caller.rows('SELECT id, itemid FROM item ORDER BY id', { limit: 1 });
+    expect((await caller.get(`record/v1/inventoryItem/${item?.['id']}`)).body).toMatchObject({ itemId: item?.['itemid'] });
+    expect(Object.keys((await caller.get(`record/v1/invoice/${invoice['id']}?fields=total,tranId`)).body)).toEqual(['links', 'id', 'tranId', 'total']);
+  });
+
+  const errorOf = async (path: string, method?: string) => {
+    const { status, body } = await caller.get(path, {}, method);
+    return { status, ...(body['o:errorDetails'][0] ?? {}) };
+  };
+
+  it('404 for a type, an entity or a path that is not there; 400 for a transaction', async () => {
+    expect(await errorOf('record/v1/bad-path')).toEqual({
+      status: 404, detail: "Record type 'bad-path' does not exist.", 'o:errorUrl': '/services/rest/record/v1/bad-path', 'o:errorCode': 'NONEXISTENT_ID',
+    });
+    expect(await errorOf('record/v1/bad-path/1')).toMatchObject({ status: 404, detail: "Record type 'bad-path' does not exist." });
+    expect(await errorOf('record/v1/customer/-1')).toEqual({ status: 404, detail: 'The record instance does not exist. Provide a valid record instance ID.', 'o:errorCode': 'NONEXISTENT_ID' });
+    expect(await errorOf('record/v1/invoice/1')).toEqual({ status: 400, detail: 'Error while accessing a resource. Transaction type specified is incorrect.', 'o:errorCode': 'USER_ERROR' });
+    expect(await errorOf(`record/v1/creditMemo/${invoice['id']}`)).toMatchObject({ status: 400 });
+    expect(await errorOf('nothing/here')).toMatchObject({ status: 404 });
+    expect(await errorOf('record/v1/customer/1', 'DELETE')).toMatchObject({ status: 405 });
+  });
+});
+
+describe('GET a record list', () => {
+  it('gives ids and links alone, with the misleading `last` of live ones', async () => {
+    const { status, body } = await caller.get('record/v1/customer/?limit=5');
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ count: 5, hasMore: true, offset: 0, totalResults: 1199 });
+    const [first] = body.items;
+    expect(first).toEqual({ links: [{ rel: 'self', href: `${caller.account.url}/services/rest/record/v1/customer/${first?.['id']}`, method: 'GET' }], id: first?.['id'] });
+    const last = body.links.find((link) => link.rel === 'last');
+    expect(new URL(last?.href ?? '').searchParams.get('offset')).toBe('235');
+  });
+
+  it('names every record once over its pages', async () => {
+    const ids: string[] = [];
+    for (let offset = 0; ; offset += 1000) {
+      const { body } = await caller.get(`record/v1/invoice?limit=1000&offset=${offset}`);
+      ids.push(...body.items.map((item) => item['id'] ?? ''));
+      if (!body.hasMore) break;
+    }
+    expect(new Set(ids).size).toBe(2072);
+    expect(ids.length).toBe(2072);
+  });
+});
+
+describe('system', () => {
+  it('serverTime is business time', async () => {
+    await caller.account.setBusinessTime(new Date('2011-09-02T08:00:00Z'));
+    const { body } = await caller.get('system/v1/serverTime');
+    expect(Date.parse(body.serverTime) - Date.parse('2011-09-02T08:00:00Z')).toBeLessThan(10_000);
+  });
+
+  it('governanceLimits', async () => {
+    expect((await caller.get('system/v1/governanceLimits')).body).toEqual({ accountConcurrencyLimit: 5, accountUnallocatedConcurrencyLimit: 5, integrationLimitType: 'accountLimit' });
+  });
+});

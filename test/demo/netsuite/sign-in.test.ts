@@ -1,0 +1,161 @@
+import { generateKeyPairSync } from 'node:crypto';
+import jwt from 'jsonwebtoken';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeCertificate } from '../../../src/core/certificate.ts';
+import type { NetsuiteAccount } from '../../../src/demo/netsuite/account.ts';
+import {
+  ACCOUNT_ID, answerOf, dropDatabase, type Identity, makeIdentity, newDatabase, requestToken, signAssertion, signIn, startOn, tokenUrl,
+} from './test-account.ts';
+
+const database = newDatabase();
+let account: NetsuiteAccount;
+let identity: Identity;
+
+beforeAll(async () => {
+  account = await startOn(database);
+  identity = await makeIdentity(account);
+});
+afterAll(async () => {
+  await account.stop();
+  await dropDatabase(database);
+});
+
+const now = (): number => Math.floor(Date.now() / 1000);
+const lastReason = (): string => account.audit().at(-1)?.reason ?? '';
+const callWith = async (headers: Record<string, string>) => answerOf(await fetch(`${account.url}/services/rest/system/v1/serverTime`, { headers }));
+
+describe('POST /services/rest/auth/oauth2/v1/token', () => {
+  it('gives a bearer token for an hour, which opens the services', async () => {
+    const answer = await requestToken(account, { client_assertion: signAssertion(account, identity) });
+    expect(answer.status).toBe(200);
+    expect(Object.keys(answer.body)).toEqual(['access_token', 'expires_in', 'token_type']);
+    expect(answer.body).toMatchObject({ expires_in: 3600, token_type: 'Bearer' });
+    expect((await callWith({ authorization: `Bearer ${answer.body['access_token']}` })).status).toBe(200);
+  });
+
+  it('takes an RSA key with PS256, PS384 and PS512', async () => {
+    const rsa = await makeIdentity(account, 'rsa-3072');
+    for (const algorithm of ['PS256', 'PS384', 'PS512'] as const) {
+      expect((await requestToken(account, { client_assertion: signAssertion(account, rsa, {}, { algorithm }) })).status).toBe(200);
+    }
+    const refused = await requestToken(account, { client_assertion: signAssertion(account, rsa, {}, { algorithm: 'RS256' }) });
+    expect(refused.body).toEqual({ error: 'invalid_grant' });
+    expect(lastReason()).toMatch(/invalid algorithm/);
+  });
+
+  it('takes the scope as a list or as text, and the account’s address in the world as audience', async () => {
+    for (const scope of ['rest_webservices', 'restlets, rest_webservices', 'restlets rest_webservices', ['restlets', 'rest_webservices']]) {
+      expect((await requestToken(account, { client_assertion: signAssertion(account, identity, { scope }) })).status).toBe(200);
+    }
+    const aud = 'https://tstdrv1234567.suitetalk.api.netsuite.com/services/rest/auth/oauth2/v1/token';
+    expect((await requestToken(account, { client_assertion: signAssertion(account, identity, { aud }) })).status).toBe(200);
+  });
+
+  const refusals: [name: string, error: string, reason: RegExp, form: () => Record<string, string>][] = [
+    ['another grant', 'unsupported_grant_type', /grant type/, () => ({ grant_type: 'authorization_code', client_assertion: 'x' })],
+    ['another assertion type', 'invalid_request', /assertion type/, () => ({ client_assertion_type: 'saml', client_assertion: 'x' })],
+    ['no assertion', 'invalid_request', /client_assertion/, () => ({})],
+    ['something that is no JWT', 'invalid_grant', /not a JWT/, () => ({ client_assertion: 'abc' })],
+    ['an unknown certificate', 'invalid_grant', /no certificate/, () => ({ client_assertion: signAssertion(account, identity, {}, { keyid: 'nobody' }) })],
+    ['another audience', 'invalid_grant', /audience/, () => ({ client_assertion: signAssertion(account, identity, { aud: 'https://elsewhere.example/token' }) })],
+    ['an assertion that has expired', 'invalid_grant', /expired/, () => ({ client_assertion: signAssertion(account, identity, { iat: now() - 600, exp: now() - 300 }) })],
+    ['an assertion for more than an hour', 'invalid_grant', /60 minutes/, () => ({ client_assertion: signAssertion(account, identity, { exp: now() + 3700 }) })],
+    ['an assertion from the future', 'invalid_grant', /future/, () => ({ client_assertion: signAssertion(account, identity, { iat: now() + 900, exp: now() + 1200 }) })],
+    ['an assertion without iat', 'invalid_grant', /iat/, () => ({ client_assertion: signAssertion(account, identity, { iat: undefined }, { noTimestamp: true }) })],
+    ['a scope without rest_webservices', 'invalid_scope', /scope/, () => ({ client_assertion: signAssertion(account, identity, { scope: 'restlets' }) })],
+    ['another key', 'invalid_grant', /signature/, () => {
+      const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+      const privateKeyPem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+      return { client_assertion: signAssertion(account, { ...identity, privateKeyPem }) };
+    }],
+    ['no signature at all', 'invalid_grant', /signature/, () => ({
+      client_assertion: jwt.sign({ iss: identity.clientId, aud: tokenUrl(account), scope: 'rest_webservices' }, null, { algorithm: 'none', keyid: identity.certificateId, expiresIn: 60 }),
+    })],
+  ];
+  for (const [name, error, reason, form] of refusals) {
+    it(`400 ${error} for ${name}`, async () => {
+      const answer = await requestToken(account, form());
+      expect(answer.status).toBe(400);
+      expect(answer.body).toEqual({ error });
+      expect(lastReason()).toMatch(reason);
+    });
+  }
+
+  it('401 invalid_client for an unknown client id', async () => {
+    const answer = await requestToken(account, { client_assertion: signAssertion(account, identity, { iss: 'nobody' }) });
+    expect(answer.status).toBe(401);
+    expect(answer.body).toEqual({ error: 'invalid_client' });
+    expect(answer.headers.get('www-authenticate')).toBe(`Basic realm="${ACCOUNT_ID}"`);
+  });
+
+  it('400 for the certificate of another integration, and for one that was revoked', async () => {
+    const other = await makeIdentity(account);
+    const borrowed = await requestToken(account, { client_assertion: signAssertion(account, { ...other, clientId: identity.clientId }) });
+    expect(borrowed.body).toEqual({ error: 'invalid_grant' });
+    expect(lastReason()).toMatch(/another integration/);
+    const token = await signIn(account, other);
+    await account.revokeCertificate(other.certificateId);
+    const revoked = await requestToken(account, { client_assertion: signAssertion(account, other) });
+    expect(revoked.body).toEqual({ error: 'invalid_grant' });
+    expect((await callWith({ authorization: `Bearer ${token}` })).status).toBe(200);
+  });
+
+  it('400 for a body that is no form', async () => {
+    const answer = await answerOf(await fetch(tokenUrl(account), { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } }));
+    expect([answer.status, answer.body]).toEqual([400, { error: 'invalid_request' }]);
+  });
+});
+
+describe('a call', () => {
+  it('401 with NetSuite’s body and challenge without, with an unknown and with a revoked token', async () => {
+    const token = await signIn(account, identity);
+    account.revokeTokens();
+    for (const headers of [{}, { authorization: 'Bearer abc' }, { authorization: `Bearer ${token}` }, { authorization: 'OAuth realm="X"' }]) {
+      const answer = await callWith(headers);
+      expect(answer.status).toBe(401);
+      expect(answer.headers.get('www-authenticate')).toBe(`Bearer realm="${ACCOUNT_ID}", error="invalid_token", error_description="Invalid login attempt."`);
+      expect(answer.headers.get('content-type')).toBe('application/vnd.oracle.resource+json; type=error; charset=UTF-8');
+      expect(answer.body).toMatchObject({ title: 'Unauthorized', status: 401, 'o:errorDetails': [{ 'o:errorCode': 'INVALID_LOGIN' }] });
+      expect(answer.body['o:errorDetails'][0]?.detail).toMatch(/^Invalid login attempt\. For more details, see the Login Audit Trail/);
+    }
+    expect(account.audit().slice(-3).map(({ status, reason }) => `${status} ${reason}`)).toEqual([
+      '401 token_rejected: the access token is unknown or revoked',
+      '401 token_rejected: the access token is unknown or revoked',
+      '401 FeatureDisabled: token-based authentication is off in this account',
+    ]);
+  });
+
+  it('400 for a malformed bearer header', async () => {
+    const answer = await callWith({ authorization: 'Bearer a b' });
+    expect(answer.status).toBe(400);
+    expect(answer.headers.get('www-authenticate')).toContain('error="invalid_request"');
+  });
+
+  it('204 for OPTIONS with a valid token, 401 without', async () => {
+    const authorization = `Bearer ${await signIn(account, identity)}`;
+    const url = `${account.url}/services/rest/*`;
+    expect((await fetch(url, { method: 'OPTIONS', headers: { authorization } })).status).toBe(204);
+    expect((await fetch(url, { method: 'OPTIONS' })).status).toBe(401);
+  });
+});
+
+describe('uploadCertificate', () => {
+  const upload = async (pem: string) => account.uploadCertificate((await account.createIntegration('x')).clientId, pem);
+  const certificate = (days: number, at = new Date()) => makeCertificate({ commonName: 'x', days, keyType: 'ec-p256', now: at }).certificatePem;
+
+  it('refuses what is expired, valid for more than two years, or no certificate', async () => {
+    await expect(upload(certificate(10, new Date(Date.now() - 20 * 86_400_000)))).rejects.toThrow(/expired/);
+    await expect(upload(certificate(740))).rejects.toThrow(/two years/);
+    await expect(upload('abc')).rejects.toThrow(/not an X.509/);
+    await expect(account.uploadCertificate('nobody', certificate(10))).rejects.toThrow(/client id/);
+  });
+
+  it('refuses a sixth active certificate', async () => {
+    const { clientId } = await account.createIntegration('x');
+    const ids: string[] = [];
+    for (let i = 0; i < 5; i += 1) ids.push((await account.uploadCertificate(clientId, certificate(10))).certificateId);
+    await expect(account.uploadCertificate(clientId, certificate(10))).rejects.toThrow(/at most 5/);
+    await account.revokeCertificate(ids[0] ?? '');
+    await account.uploadCertificate(clientId, certificate(10));
+  });
+});

@@ -1,0 +1,157 @@
+// An account of its own for a test file, on the demo's slice of data, and a caller who has signed in.
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { gzipSync } from 'node:zlib';
+import jwt from 'jsonwebtoken';
+import { Client } from 'pg';
+import { inject } from 'vitest';
+import { makeCertificate } from '../../../src/core/certificate.ts';
+import { type NetsuiteAccount, type NetsuiteAccountOptions, startNetsuiteAccount } from '../../../src/demo/netsuite/account.ts';
+
+export const SLICE = path.resolve(import.meta.dirname, '../../../src/demo/data');
+export const ACCOUNT_ID = 'TSTDRV1234567';
+const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
+
+export type Link = { rel: string; href: string; method?: string };
+export type ErrorDetail = { detail: string; 'o:errorCode': string; 'o:errorQueryParam'?: string; 'o:errorHeader'?: string; 'o:errorUrl'?: string };
+/** The members that tests take apart; which of them there are depends on the answer. */
+export type Body = {
+  links: Link[];
+  hasMore: boolean;
+  items: Record<string, string>[];
+  'o:errorDetails': ErrorDetail[];
+  access_token: string;
+  serverTime: string;
+  [member: string]: unknown;
+};
+export type Answer = { status: number; headers: Headers; body: Body };
+export type QueryOptions = { limit?: number | string; offset?: number | string; params?: unknown[]; headers?: Record<string, string>; text?: string };
+export type Identity = { clientId: string; certificateId: string; privateKeyPem: string; algorithm: jwt.Algorithm };
+
+export const newDatabase = (): string => `netsuite_${randomBytes(6).toString('hex')}`;
+
+export function startOn(database: string, options: Partial<NetsuiteAccountOptions> = {}): Promise<NetsuiteAccount> {
+  return startNetsuiteAccount({ admin: inject('pg'), database, dataFolder: SLICE, accountId: ACCOUNT_ID, ...options });
+}
+
+export async function dropDatabase(database: string): Promise<void> {
+  await asAdmin(inject('pg').database, (client) => client.query(`DROP DATABASE IF EXISTS "${database}" WITH (FORCE)`));
+}
+
+export async function asAdmin<T>(database: string, work: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client({ ...inject('pg'), database });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+export async function makeIdentity(account: NetsuiteAccount, keyType: 'ec-p256' | 'rsa-3072' = 'ec-p256'): Promise<Identity> {
+  const { clientId } = await account.createIntegration('Portal Service');
+  const made = makeCertificate({ commonName: 'Portal Service', days: 700, keyType, now: new Date() });
+  const { certificateId } = await account.uploadCertificate(clientId, made.certificatePem);
+  return { clientId, certificateId, privateKeyPem: made.privateKeyPem, algorithm: keyType === 'ec-p256' ? 'ES256' : 'PS256' };
+}
+
+export const tokenUrl = (account: NetsuiteAccount): string => `${account.url}/services/rest/auth/oauth2/v1/token`;
+
+export function signAssertion(account: NetsuiteAccount, identity: Identity, claims: object = {}, options: jwt.SignOptions = {}): string {
+  const now = Math.floor(Date.now() / 1000);
+  const payload = { iss: identity.clientId, aud: tokenUrl(account), scope: ['rest_webservices'], iat: now, exp: now + 300, ...claims };
+  // jsonwebtoken takes no undefined claims
+  return jwt.sign(JSON.parse(JSON.stringify(payload)) as object, identity.privateKeyPem, { algorithm: identity.algorithm, keyid: identity.certificateId, ...options });
+}
+
+export async function requestToken(account: NetsuiteAccount, form: Record<string, string>): Promise<Answer> {
+  const body = new URLSearchParams({ grant_type: 'client_credentials', client_assertion_type: ASSERTION_TYPE, ...form });
+  return answerOf(await fetch(tokenUrl(account), { method: 'POST', body }));
+}
+
+export async function signIn(account: NetsuiteAccount, identity?: Identity): Promise<string> {
+  const answer = await requestToken(account, { client_assertion: signAssertion(account, identity ?? await makeIdentity(account)) });
+  return answer.body.access_token;
+}
+
+export async function answerOf(response: Response): Promise<Answer> {
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: JSON.parse(text) as Body };
+}
+
+export type Caller = {
+  account: NetsuiteAccount;
+  database: string;
+  authorization: string;
+  query(q: string, options?: QueryOptions): Promise<Answer>;
+  /** The rows of a query that works. */
+  rows(q: string, options?: QueryOptions): Promise<Record<string, string>[]>;
+  /** The sentence with which a query is refused, without what all of them begin with. */
+  refusal(q: string, options?: QueryOptions): Promise<string>;
+  get(pathAndQuery: string, headers?: Record<string, string>, method?: string): Promise<Answer>;
+  close(): Promise<void>;
+};
+
+const PREFIX = 'Invalid search query. Detailed unprocessed description follows. ';
+
+export async function openCaller(options: Partial<NetsuiteAccountOptions> = {}): Promise<Caller> {
+  const database = newDatabase();
+  const account = await startOn(database, options);
+  const authorization = `Bearer ${await signIn(account)}`;
+  const query = async (q: string, { limit = 1000, offset = 0, params, headers, text }: QueryOptions = {}): Promise<Answer> =>
+    answerOf(await fetch(`${account.url}/services/rest/query/v1/suiteql?limit=${limit}&offset=${offset}`, {
+      method: 'POST',
+      headers: { authorization, prefer: 'transient', 'content-type': 'application/json', ...headers },
+      body: text ?? JSON.stringify({ q, ...(params ? { params } : {}) }),
+    }));
+  return {
+    account,
+    database,
+    authorization,
+    query,
+    async rows(q, queryOptions) {
+      const { status, body } = await query(q, queryOptions);
+      if (status !== 200) throw new Error(`${status} ${JSON.stringify(body)} ${account.audit().at(-1)?.reason}`);
+      return body.items;
+    },
+    async refusal(q, queryOptions) {
+      const { status, body } = await query(q, queryOptions);
+      if (status !== 400) throw new Error(`${status} ${JSON.stringify(body).slice(0, 300)}`);
+      return (body['o:errorDetails'][0]?.detail ?? '').replace(PREFIX, '');
+    },
+    get: async (pathAndQuery, headers, method = 'GET') =>
+      answerOf(await fetch(`${account.url}/services/rest/${pathAndQuery}`, { method, headers: { authorization, ...headers } })),
+    async close() {
+      await account.stop();
+      await dropDatabase(database);
+    },
+  };
+}
+
+const HEADERS: Record<string, string> = {
+  customer: 'id,entityid,isperson,isinactive,currency,defaultcountry,datecreated,lastmodifieddate',
+  item: 'id,itemid,displayname,itemtype,isinactive,createddate,lastmodifieddate',
+  transaction: 'id,tranid,type,trandate,entity,currency,exchangerate,posting,foreigntotal,createddate,lastmodifieddate',
+  transactionline: 'uniquekey,id,transaction,linesequencenumber,item,memo,quantity,rate,netamount,mainline,taxline,linelastmodifieddate',
+};
+const T = '2011-07-01 10:00:00';
+
+/** A data folder of a few rows; each file may be given other rows, or bytes of its own. */
+export async function makeFolder(files: Partial<Record<string, string[] | Buffer | null>> = {}): Promise<{ folder: string; remove(): Promise<void> }> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'netsuite-data-'));
+  const usual: Record<string, string[]> = {
+    customer: [`1,CUST1,F,F,1,France,${T},${T}`, `2,CUST2,F,F,1,,${T},${T}`],
+    item: [`10,ABC,"A ""quoted"", back\\slash",InvtPart,F,${T},${T}`],
+    transaction: [`101,I1,CustInvc,2011-07-01,1,1,1,T,30.10,${T},${T}`],
+    transactionline: [`1001,1,101,1,10,,-1,30.10,-30.10,F,F,${T}`],
+  };
+  for (const [name, header] of Object.entries(HEADERS)) {
+    const given = files[name];
+    if (given === null) continue;
+    const bytes = Buffer.isBuffer(given) ? given : gzipSync([header, ...(given ?? usual[name] ?? []), ''].join('\n'));
+    await writeFile(path.join(folder, `${name}.csv.gz`), bytes);
+  }
+  return { folder, remove: () => rm(folder, { recursive: true }) };
+}

@@ -1,0 +1,378 @@
+// The pure stages of a definition: shape, rules, binding, compiling, comparing.
+import { describe, expect, it } from 'vitest';
+import { type Available, bindDocument } from '../../src/public/bind.ts';
+import { compareVersions } from '../../src/public/compare.ts';
+import { compileSchema } from '../../src/public/compile.ts';
+import { indexesOf } from '../../src/public/indexes.ts';
+import { SchemaDocument } from '../../src/public/schema-document.ts';
+import { validateDocument } from '../../src/public/validate.ts';
+import type { RecordColumn } from '../../src/warehouse/columns.ts';
+import { invoiceColumns, invoicesEndpoint } from './fixture.ts';
+
+const available: Available = {
+  invoice: {
+    label: 'Invoice',
+    idType: 'integer',
+    hasData: true,
+    columns: [
+      ...invoiceColumns,
+      { column: 'f_memo', field: 'memo', part: 'value', type: 'text', state: 'loading', lineFields: null },
+      { column: 'f_gone', field: 'gone', part: 'value', type: 'text', state: 'vanished', lineFields: null },
+      { column: 'f_moved', field: 'moved', part: 'value', type: 'text', state: 'replaced', lineFields: null },
+      { column: 'f_moved_2', field: 'moved', part: 'value', type: 'number', state: 'live', lineFields: null },
+    ],
+  },
+  customer: { label: 'Customer', idType: 'text', hasData: false, columns: [] },
+};
+
+type Endpoint = Record<string, unknown>;
+const document = (...endpoints: Endpoint[]) => SchemaDocument.parse({ endpoints });
+const endpoint = (changes: Endpoint = {}): Endpoint => ({
+  name: 'invoices',
+  recordType: 'invoice',
+  fields: [{ name: 'number', source: 'tranid' }],
+  ...changes,
+});
+const fields = (...list: [name: string, source: string, more?: object][]) => ({
+  fields: list.map(([name, source, more]) => ({ name, source, ...more })),
+});
+const found = (doc: SchemaDocument) => validateDocument(doc, available).map(({ path, code, blocks }) => `${blocks} ${path} ${code}`);
+
+describe('the shape', () => {
+  it('is strict, bounded and fills in defaults', () => {
+    expect(document(endpoint()).endpoints[0]).toEqual({
+      name: 'invoices',
+      recordType: 'invoice',
+      description: '',
+      fields: [{ name: 'number', source: 'tranid', description: '' }],
+      filters: [],
+      sorts: [],
+      defaultSort: null,
+      maxPageSize: 100,
+    });
+    const refused: unknown[] = [
+      { endpoints: [{ ...endpoint(), extra: 1 }] },
+      { endpoints: Array.from({ length: 101 }, () => endpoint()) },
+      { endpoints: [endpoint({ fields: [] })] },
+      { endpoints: [endpoint({ fields: Array.from({ length: 501 }, (_, index) => ({ name: `f${index}`, source: 'tranid' })) })] },
+      { endpoints: [endpoint({ maxPageSize: 1001 })] },
+      { endpoints: [endpoint({ maxPageSize: 0 })] },
+      { endpoints: [endpoint({ filters: [{ field: 'number', operators: ['like'] }] })] },
+      { endpoints: [endpoint({ filters: [{ field: 'number', operators: [] }] })] },
+      { endpoints: [endpoint({ defaultSort: { field: 'number', order: 'up' } })] },
+      { endpoints: [], extra: true },
+    ];
+    for (const given of refused) expect(SchemaDocument.safeParse(given).success).toBe(false);
+  });
+});
+
+describe('the rules', () => {
+  it('a complete definition has no problems', () => {
+    expect(found(document(invoicesEndpoint))).toEqual([]);
+  });
+
+  it.each<[string, SchemaDocument, string[]]>([
+    ['no endpoint', document(), ['publish endpoints no_endpoints']],
+    [
+      'illegal names',
+      document(
+        endpoint({ name: 'Invoices' }),
+        endpoint({ name: `a${'b'.repeat(63)}` }),
+        endpoint({ name: 'a', ...fields(['Number', 'tranid'], ['a-b', 'status'], ['_x', 'total']) }),
+      ),
+      [
+        'save endpoints[0].name illegal_name',
+        'save endpoints[1].name illegal_name',
+        'save endpoints[2].fields[0].name illegal_name',
+        'save endpoints[2].fields[1].name illegal_name',
+        'save endpoints[2].fields[2].name illegal_name',
+      ],
+    ],
+    [
+      'reserved names',
+      document(
+        endpoint(
+          fields(
+            ...['id', 'page', 'pageSize', 'sort', 'order', 'fields', 'since', 'limit', 'draft'].map((name): [string, string] => [
+              name,
+              'tranid',
+            ]),
+          ),
+        ),
+      ),
+      Array.from({ length: 9 }, (_, index) => `save endpoints[0].fields[${index}].name reserved_name`),
+    ],
+    [
+      'duplicates whatever the case',
+      document(endpoint(fields(['number', 'tranid'], ['nUMBER', 'status'])), endpoint()),
+      ['save endpoints[1].name duplicate', 'save endpoints[0].fields[1].name duplicate'],
+    ],
+    [
+      'a field that reads like a filter of another',
+      document(
+        endpoint(
+          fields(
+            ['date', 'trandate'],
+            ['date_after', 'tranid'],
+            ['date_starts_with', 'tranid'],
+            ['other_not', 'tranid'],
+            ['id_not', 'tranid'],
+          ),
+        ),
+      ),
+      [
+        'save endpoints[0].fields[1].name clashes_with_filter',
+        'save endpoints[0].fields[2].name clashes_with_filter',
+        'save endpoints[0].fields[4].name clashes_with_filter',
+      ],
+    ],
+    [
+      'unknown and unready record types',
+      document(
+        endpoint({ recordType: 'invoyce' }),
+        endpoint({ name: 'b', recordType: 'customer' }),
+        endpoint({ name: 'c', recordType: 'constructor' }),
+      ),
+      [
+        'publish endpoints[0].recordType unknown_record_type',
+        'publish endpoints[1].recordType not_synced',
+        'publish endpoints[1].fields[0].source unknown_source',
+        'publish endpoints[2].recordType unknown_record_type',
+      ],
+    ],
+    [
+      'unknown, loading and vanished fields',
+      document(
+        endpoint(fields(['a', 'tranidd'], ['b', 'memo'], ['c', 'gone'], ['d', 'tranid.name'], ['e', 'moved'], ['f', 'constructor'])),
+      ),
+      [
+        'publish endpoints[0].fields[0].source unknown_source',
+        'publish endpoints[0].fields[1].source still_loading',
+        'publish endpoints[0].fields[2].source vanished',
+        'publish endpoints[0].fields[3].source unknown_source',
+        'publish endpoints[0].fields[5].source unknown_source',
+      ],
+    ],
+    [
+      'lines',
+      document(
+        endpoint(
+          fields(
+            ['a', 'lines'],
+            ['b', 'tranid', { fields: [{ name: 'x', source: 'y' }] }],
+            [
+              'c',
+              'lines',
+              {
+                as: 'string',
+                fields: [
+                  { name: 'item', source: 'itm' },
+                  { name: 'Item', source: 'item', as: 'string' },
+                ],
+              },
+            ],
+          ),
+        ),
+      ),
+      [
+        'save endpoints[0].fields[0].fields lines_without_fields',
+        'save endpoints[0].fields[1].fields fields_without_lines',
+        'save endpoints[0].fields[2].as not_a_number',
+        'save endpoints[0].fields[2].fields[1].name illegal_name',
+        'save endpoints[0].fields[2].fields[1].name duplicate',
+        'publish endpoints[0].fields[2].fields[0].source unknown_source',
+        'publish endpoints[0].fields[2].fields[1].as not_a_number',
+      ],
+    ],
+    [
+      'text as a number',
+      document(endpoint(fields(['a', 'tranid', { as: 'number' }], ['b', 'total', { as: 'number' }]))),
+      ['publish endpoints[0].fields[0].as not_a_number'],
+    ],
+    [
+      'filters',
+      document(
+        endpoint({
+          ...fields(
+            ['number', 'tranid'],
+            ['total', 'total'],
+            ['paid', 'paid'],
+            ['lines', 'lines', { fields: [{ name: 'item', source: 'item' }] }],
+          ),
+          filters: [
+            { field: 'nummber', operators: ['eq'] },
+            { field: 'lines', operators: ['eq'] },
+            { field: 'number', operators: ['gt', 'after', 'eq', 'eq'] },
+            { field: 'total', operators: ['contains'] },
+            { field: 'paid', operators: ['gte'] },
+            { field: 'paid', operators: ['eq'] },
+          ],
+        }),
+      ),
+      [
+        'save endpoints[0].filters[5].field duplicate',
+        'save endpoints[0].filters[0].field not_included',
+        'save endpoints[0].filters[1].field lines',
+        'save endpoints[0].filters[2].operators[3] duplicate',
+        'publish endpoints[0].filters[2].operators[0] operator_misfits',
+        'publish endpoints[0].filters[2].operators[1] operator_misfits',
+        'publish endpoints[0].filters[3].operators[0] operator_misfits',
+        'publish endpoints[0].filters[4].operators[0] operator_misfits',
+      ],
+    ],
+    [
+      'sorts',
+      document(
+        endpoint({
+          ...fields(['number', 'tranid'], ['lines', 'lines', { fields: [{ name: 'item', source: 'item' }] }]),
+          sorts: ['number', 'lines', 'other', 'number'],
+          defaultSort: { field: 'total', order: 'desc' },
+        }),
+      ),
+      [
+        'save endpoints[0].sorts[3] duplicate',
+        'save endpoints[0].sorts[1] lines',
+        'save endpoints[0].sorts[2] not_included',
+        'save endpoints[0].defaultSort.field not_a_sort',
+      ],
+    ],
+  ])('%s', (_, doc, problems) => {
+    expect(found(doc).sort()).toEqual([...problems].sort());
+  });
+
+  it('says what was probably meant', () => {
+    const [problem] = validateDocument(document(endpoint(fields(['a', 'tranidd']))), available);
+    expect(problem?.message).toBe('Invoice has no synced field of this name. Did you mean "tranid"?');
+  });
+});
+
+describe('binding', () => {
+  it('fixes the physical column of each source, past one that a change of type replaced', () => {
+    const doc = document(endpoint(fields(['a', 'moved'], ['b', 'entity.name'], ['c', 'nothing'])));
+    expect(bindDocument(doc, available)).toEqual({
+      invoice: {
+        idType: 'integer',
+        columns: {
+          moved: { column: 'f_moved_2', type: 'number', lineFields: null },
+          'entity.name': { column: 'l_entity', type: 'text', lineFields: null },
+        },
+      },
+    });
+  });
+});
+
+describe('compiling', () => {
+  const doc = document(invoicesEndpoint);
+  const bindings = bindDocument(doc, available);
+
+  it('leads each parameter to a column and its operator', () => {
+    const compiled = compileSchema({ id: 'x', version: 'v1', bindings, ...doc }).endpoints.get('invoices');
+    expect(compiled?.filters.get('date_after')).toEqual({
+      name: 'date_after',
+      field: 'date',
+      operator: 'after',
+      column: { column: 'f_trandate', type: 'date' },
+    });
+    expect(compiled?.filters.get('id')?.column).toEqual({ column: 'id', type: 'integer' });
+    expect(compiled?.filters.has('date_gt')).toBe(false);
+    expect(compiled?.fields.map(({ name }) => name)).toEqual(invoicesEndpoint.fields.map(({ name }) => name));
+    expect(compiled?.defaultSort).toEqual({ column: { column: 'id', type: 'integer' }, order: 'asc' });
+  });
+
+  it('is frozen', () => {
+    const compiled = compileSchema({ id: 'x', version: 'v1', bindings, ...doc }).endpoints.get('invoices');
+    expect([compiled, compiled?.fields, compiled?.fields[0], compiled?.filters.get('id')].every(Object.isFrozen)).toBe(true);
+  });
+
+  it('refuses what is not completely bound', () => {
+    expect(() => compileSchema({ id: 'x', version: 'v1', bindings: {}, ...doc })).toThrow('lacks the binding');
+    expect(() => compileSchema({ id: 'x', version: 'v1', bindings: { invoice: { idType: 'integer', columns: {} } }, ...doc })).toThrow(
+      'lacks the binding of "tranid"',
+    );
+  });
+
+  it('names the indexes that its filters and sorts deserve, each once', () => {
+    const expressions =
+      indexesOf(doc, bindings)
+        .get('invoice')
+        ?.map(({ method, expression }) => `${method} ${expression}`) ?? [];
+    expect(expressions).toContain('btree "f_trandate", id');
+    expect(expressions).toContain('btree "f_trandate" desc nulls last, id desc');
+    expect(expressions).toContain('gin lower("f_tranid" collate "pg_c_utf8") gin_trgm_ops');
+    expect(new Set(expressions).size).toBe(expressions.length);
+  });
+});
+
+describe('comparing', () => {
+  const bound = (...endpoints: Endpoint[]) => {
+    const doc = document(...endpoints);
+    return { endpoints: doc.endpoints, bindings: bindDocument(doc, available) };
+  };
+  const changes = (before: Endpoint[], after: Endpoint[]) =>
+    compareVersions(bound(...before), bound(...after)).map(({ path, code, breaking }) => `${path} ${code}${breaking ? ' !' : ''}`);
+
+  it('finds nothing between equals', () => {
+    expect(changes([invoicesEndpoint], [{ ...invoicesEndpoint, description: 'other words' }])).toEqual([]);
+  });
+
+  it('marks what breaks callers', () => {
+    expect(changes([endpoint(), endpoint({ name: 'old' })], [endpoint(), endpoint({ name: 'new' })])).toEqual([
+      'old removed !',
+      'new added',
+    ]);
+    expect(
+      changes(
+        [
+          endpoint({
+            ...fields(['a', 'tranid'], ['b', 'total'], ['c', 'status']),
+            filters: [{ field: 'a', operators: ['eq', 'not'] }],
+            sorts: ['a'],
+            maxPageSize: 100,
+          }),
+        ],
+        [
+          endpoint({
+            ...fields(['a', 'status'], ['b', 'total', { as: 'string' }], ['d', 'paid']),
+            filters: [{ field: 'a', operators: ['eq', 'null'] }],
+            sorts: ['b'],
+            defaultSort: { field: 'b' },
+            maxPageSize: 50,
+          }),
+        ],
+      ),
+    ).toEqual([
+      'invoices.maxPageSize changed !',
+      'invoices.defaultSort changed !',
+      'invoices.fields.c removed !',
+      'invoices.fields.d added',
+      'invoices.fields.a changed !',
+      'invoices.fields.b changed !',
+      'invoices.filters.a_not removed !',
+      'invoices.filters.a_null added',
+      'invoices.sorts.a removed !',
+      'invoices.sorts.b added',
+    ]);
+    const lines = (...names: string[]) => endpoint(fields(['lines', 'lines', { fields: names.map((name) => ({ name, source: name })) }]));
+    expect(changes([lines('item', 'quantity')], [lines('item', 'secretcost')])).toEqual([
+      'invoices.fields.lines.quantity removed !',
+      'invoices.fields.lines.secretcost added',
+    ]);
+  });
+
+  it('a changed type breaks callers even under the same source', () => {
+    const retyped: Available = {
+      invoice: {
+        label: 'Invoice',
+        idType: 'integer',
+        hasData: true,
+        columns: invoiceColumns.map((column): RecordColumn => (column.field === 'total' ? { ...column, type: 'text' } : column)),
+      },
+    };
+    const doc = document(endpoint(fields(['total', 'total'])));
+    const changed = compareVersions(
+      { endpoints: doc.endpoints, bindings: bindDocument(doc, available) },
+      { endpoints: doc.endpoints, bindings: bindDocument(doc, retyped) },
+    );
+    expect(changed).toMatchObject([{ path: 'invoices.fields.total', breaking: true }]);
+  });
+});

@@ -1,0 +1,240 @@
+// A small company with invoices in its warehouse and a published version, and the public interface in front of it.
+import express, { type Express } from 'express';
+import supertest from 'supertest';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { newId } from '../../src/core/id.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { errorHandler, unknownAddress } from '../../src/http/errors.ts';
+import { requestLog } from '../../src/http/request-log.ts';
+import { bindDocument, describeVersion, publicRouter, readAvailable, SchemaDocument, validateDocument } from '../../src/public/index.ts';
+import type { RecordColumn } from '../../src/warehouse/columns.ts';
+import { createRecordTable } from '../../src/warehouse/table.ts';
+import { createTenantSchema, tenantSchema } from '../../src/warehouse/tenant-schema.ts';
+
+const column = (field: string, type: RecordColumn['type'], part: RecordColumn['part'] = 'value'): RecordColumn => ({
+  column: `${part === 'label' ? 'l' : 'f'}_${field}`,
+  field,
+  part,
+  type,
+  state: 'live',
+  lineFields: null,
+});
+
+export const invoiceColumns: readonly RecordColumn[] = [
+  column('tranid', 'text'),
+  column('status', 'text'),
+  column('total', 'number'),
+  column('seq', 'integer'),
+  column('paid', 'boolean'),
+  column('trandate', 'date'),
+  column('lastmodified', 'time'),
+  column('entity', 'text'),
+  column('entity', 'text', 'label'),
+  {
+    ...column('lines', 'lines', 'lines'),
+    lineFields: [
+      { name: 'item', type: 'text' },
+      { name: 'item.name', type: 'text' },
+      { name: 'quantity', type: 'number' },
+      { name: 'secretcost', type: 'number' },
+    ],
+  },
+];
+
+const all = ['eq', 'not', 'null'];
+const dated = ['after', 'before', 'gte', 'lte'];
+export const invoicesEndpoint = {
+  name: 'invoices',
+  recordType: 'invoice',
+  description: 'Sales invoices',
+  fields: [
+    { name: 'number', source: 'tranid' },
+    { name: 'status', source: 'status', description: 'Where it stands' },
+    { name: 'total', source: 'total' },
+    { name: 'totalText', source: 'total', as: 'string' },
+    { name: 'seq', source: 'seq' },
+    { name: 'paid', source: 'paid' },
+    { name: 'date', source: 'trandate' },
+    { name: 'modified', source: 'lastmodified' },
+    { name: 'customer', source: 'entity' },
+    { name: 'customerName', source: 'entity.name' },
+    {
+      name: 'lines',
+      source: 'lines',
+      fields: [
+        { name: 'item', source: 'item' },
+        { name: 'itemName', source: 'item.name' },
+        { name: 'quantity', source: 'quantity' },
+      ],
+    },
+  ],
+  filters: [
+    { field: 'number', operators: [...all, 'contains', 'starts_with'] },
+    { field: 'status', operators: all },
+    { field: 'total', operators: [...all, 'gt', 'lt', 'gte', 'lte'] },
+    { field: 'seq', operators: [...all, 'gt', 'lt', 'gte', 'lte'] },
+    { field: 'paid', operators: all },
+    { field: 'date', operators: [...all, ...dated] },
+    { field: 'modified', operators: [...all, ...dated] },
+    { field: 'customerName', operators: ['contains', 'starts_with'] },
+  ],
+  sorts: ['number', 'status', 'total', 'seq', 'paid', 'date', 'modified'],
+};
+
+export type InvoiceRow = {
+  id: string | number;
+  tranid?: string | null;
+  status?: string | null;
+  total?: string | null;
+  seq?: string | null;
+  paid?: boolean | null;
+  trandate?: string | null;
+  lastmodified?: string | null;
+  entity?: string | null;
+  entityName?: string | null;
+  lines?: string | null;
+};
+
+let tables = 0;
+let epochs = 0;
+
+/** Puts these rows, and only these, into a new table and makes it the one that readers see, as a first load does. */
+export async function loadInvoices(
+  ctx: Ctx,
+  organizationId: string,
+  rows: readonly InvoiceRow[],
+  idType: 'integer' | 'text' = 'integer',
+): Promise<string> {
+  await createTenantSchema(ctx, organizationId);
+  const schema = tenantSchema(organizationId);
+  tables += 1;
+  const table = `invoice_${tables}`;
+  const client = await ctx.db.data.connect();
+  try {
+    await createRecordTable(client, schema, table, idType, invoiceColumns);
+    await insertInvoices(ctx, organizationId, table, rows);
+    for (const [position, held] of invoiceColumns.entries()) {
+      await client.query(
+        `insert into ${schema}.record_columns (record_type, column_name, field, part, type, state, line_fields, position)
+         values ('invoice', $1, $2, $3, $4, $5, $6, $7) on conflict do nothing`,
+        [held.column, held.field, held.part, held.type, held.state, JSON.stringify(held.lineFields), position],
+      );
+    }
+    epochs += 1;
+    await client.query(
+      `insert into ${schema}.record_state (record_type, id_type, generation, row_count, epoch, active_table, synced_at)
+       values ('invoice', $1, 1, $2, $3, $4, '2026-03-01T08:00:00Z')
+       on conflict (record_type) do update set generation = record_state.generation + 1, row_count = excluded.row_count,
+         epoch = excluded.epoch, active_table = excluded.active_table`,
+      [idType, rows.length, `epoch-${epochs}`, table],
+    );
+  } finally {
+    client.release();
+  }
+  return table;
+}
+
+export async function insertInvoices(ctx: Ctx, organizationId: string, table: string, rows: readonly InvoiceRow[]): Promise<void> {
+  const list = rows.map((row) => [
+    row.id,
+    row.tranid ?? null,
+    row.status ?? null,
+    row.total ?? null,
+    row.seq ?? null,
+    row.paid ?? null,
+    row.trandate ?? null,
+    row.lastmodified ?? null,
+    row.entity ?? null,
+    row.entityName ?? null,
+    row.lines ?? null,
+  ]);
+  const columnAt = (index: number) => list.map((row) => row[index]);
+  await ctx.db.data.query(
+    `insert into ${tenantSchema(organizationId)}.${table} (id, generation, content_hash, f_tranid, f_status, f_total, f_seq, f_paid, f_trandate, f_lastmodified,
+       f_entity, l_entity, f_lines)
+     select i, 1, '\\x00', a, b, c::numeric, d::bigint, e::boolean, f::date, g::timestamptz, h, j, k::jsonb
+     from unnest($1::${await idTypeOf(ctx, organizationId, table)}[], $2::text[], $3::text[], $4::text[], $5::text[], $6::boolean[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[])
+       as r(i, a, b, c, d, e, f, g, h, j, k)`,
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(columnAt),
+  );
+}
+
+async function idTypeOf(ctx: Ctx, organizationId: string, table: string): Promise<string> {
+  const { rows } = await ctx.db.data.query<{ type: string }>(
+    "select data_type as type from information_schema.columns where table_schema = $1 and table_name = $2 and column_name = 'id'",
+    [tenantSchema(organizationId), table],
+  );
+  return rows[0]?.type ?? 'bigint';
+}
+
+/** Says that the table's rows changed, as a publish does. */
+export async function bumpGeneration(ctx: Ctx, organizationId: string, rowCount: number): Promise<void> {
+  await ctx.db.data.query(
+    `update ${tenantSchema(organizationId)}.record_state set generation = generation + 1, row_count = $1, synced_at = now() where record_type = 'invoice'`,
+    [rowCount],
+  );
+}
+
+type PublishOptions = { version?: string; status?: string; endpoints?: readonly unknown[]; sunsetAt?: string | null };
+
+export async function publishVersion(ctx: Ctx, organizationId: string, options: PublishOptions = {}): Promise<string> {
+  const { version = 'v1', status = 'published' } = options;
+  const document = SchemaDocument.parse({ endpoints: options.endpoints ?? [invoicesEndpoint] });
+  const tenant = { ...ctx, organizationId };
+  const available = await readAvailable(tenant);
+  const problems = validateDocument(document, available);
+  if (status !== 'draft' && problems.length > 0) throw new Error(JSON.stringify(problems));
+  const bindings = bindDocument(document, available);
+  const openapi = describeVersion({
+    version,
+    name: 'Test',
+    notes: '',
+    endpoints: document.endpoints,
+    bindings,
+    draft: false,
+    previous: null,
+  });
+  const id = newId();
+  await inTransaction(tenant, async (tx) => {
+    await tx('api_schemas').insert({
+      id,
+      organization_id: organizationId,
+      version,
+      status,
+      endpoints: JSON.stringify(document.endpoints),
+      created_by: newId(),
+      ...(status !== 'draft' && { bindings: JSON.stringify(bindings), openapi, published_at: new Date() }),
+      sunset_at: options.sunsetAt ?? null,
+    });
+  });
+  return id;
+}
+
+export function publicApp(ctx: Ctx): Express {
+  const app = express();
+  app.disable('x-powered-by');
+  app.use(requestLog(ctx.log, ctx.clock));
+  app.use(
+    '/api/public',
+    publicRouter(ctx, {
+      referencePage: (_req, res) => {
+        res.type('html').send('<!doctype html><title>reference</title>');
+      },
+    }),
+  );
+  app.use(unknownAddress);
+  app.use(errorHandler(ctx.log));
+  return app;
+}
+
+export type Caller = { readonly secret: string; readonly organizationId: string };
+
+/** Calls as a customer's program does, with both headers. */
+export const callerOf =
+  (app: Express, { secret, organizationId }: Caller) =>
+  (path: string, headers: Record<string, string> = {}) =>
+    supertest(app)
+      .get(`/api/public${path}`)
+      .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': organizationId, ...headers });
+
+export const idsOf = (response: { body: { data: { id: string }[] } }): string[] => response.body.data.map(({ id }) => id);

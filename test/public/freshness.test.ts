@@ -1,0 +1,420 @@
+// Entity tags, the one-second rule, totals, and reads that meet a publish, a swap, a lock or a broken connection.
+import { gunzipSync } from 'node:zlib';
+import type { Pool } from 'pg';
+import supertest from 'supertest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { openKnex } from '../../src/db/connect.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { publicRouter } from '../../src/public/index.ts';
+import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
+import { type TestClock, type TestDatabase, testClock, testDatabase } from '../setup/database.ts';
+import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { bumpGeneration, callerOf, idsOf, insertInvoices, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from './fixture.ts';
+
+let database: TestDatabase;
+let clock: TestClock;
+let statements: string[];
+let ctx: Ctx;
+let organizationId: string;
+let keyId: string;
+let table: string;
+let get: ReturnType<typeof callerOf>;
+
+/** The same pool, noting what is asked of it. */
+const watched = (pool: Pool): Pool =>
+  new Proxy(pool, {
+    get: (target, name) => {
+      if (name !== 'query') return Reflect.get(target, name, target);
+      return (query: string | { text: string }, ...rest: unknown[]) => {
+        statements.push(typeof query === 'string' ? query : query.text);
+        return Reflect.apply(target.query, target, [query, ...rest]);
+      };
+    },
+  });
+
+beforeAll(async () => {
+  clock = testClock();
+  database = await testDatabase({ clock, settings: { readTimeoutMs: 400, corsOrigins: ['https://portal.example'] } });
+  ctx = { ...database.ctx, db: { control: database.ctx.db.control, data: watched(database.ctx.db.data) } };
+});
+afterAll(() => database.close());
+
+beforeEach(async () => {
+  statements = [];
+  const organization = await makeOrganization(database.ctx);
+  organizationId = organization.id;
+  table = await loadInvoices(
+    database.ctx,
+    organizationId,
+    Array.from({ length: 60 }, (_, index) => ({ id: index + 1, tranid: `INV-${index}`, status: index % 3 === 0 ? 'open' : 'paid' })),
+  );
+  await publishVersion(database.ctx, organizationId);
+  const key = await makeKey(database.ctx, organizationId);
+  keyId = key.id;
+  get = callerOf(publicApp(ctx), { secret: key.secret, organizationId });
+});
+
+const onRecords = () => statements.filter((text) => text.includes('row_to_json'));
+const schema = () => tenantSchema(organizationId);
+
+describe('ETag and 304', () => {
+  it.each(['/v1/invoices', '/v1/invoices?status=open', '/v1/invoices/1', '/openapi/v1'])(
+    '304 for what the caller holds, without a look at the records: %s',
+    async (path) => {
+      const first = await get(path).expect(200);
+      const tag = String(first.headers['etag']);
+      expect(tag).toMatch(/^"[\w-]{20,}"$/);
+      statements.length = 0;
+      for (const held of [tag, `W/${tag}`, `"other", W/${tag}`]) {
+        const again = await get(path, { 'if-none-match': held }).expect(304);
+        expect(again.text).toBe('');
+        expect(again.headers).toMatchObject({ etag: tag, 'cache-control': 'private, no-cache', vary: first.headers['vary'] });
+      }
+      expect(onRecords()).toEqual([]);
+      await get(path, { 'if-none-match': '*' }).expect(304);
+      await get(path, { 'if-none-match': '"other"', 'if-modified-since': new Date(8.64e12).toUTCString() }).expect(200);
+    },
+  );
+
+  it('says how fresh the answer is and how it may be kept', async () => {
+    const { headers } = await get('/v1/invoices').expect(200);
+    expect(headers).toMatchObject({
+      'x-data-generation': '1',
+      'x-data-synced-at': '2026-03-01T08:00:00Z',
+      'cache-control': 'private, no-cache',
+      vary: 'Authorization, x-tenant-id, Accept, Accept-Encoding, Origin',
+      'content-type': 'application/json; charset=utf-8',
+    });
+  });
+
+  it('another query, version, record, coding, generation or epoch has another tag', async () => {
+    await publishVersion(database.ctx, organizationId, { version: 'v2' });
+    const tagOf = async (path: string, headers: Record<string, string> = {}) =>
+      String((await get(path, headers).expect(200)).headers['etag']);
+    const plain = { 'accept-encoding': 'identity' };
+    const tags = [
+      await tagOf('/v1/invoices'),
+      await tagOf('/v1/invoices', plain),
+      await tagOf('/v1/invoices?page=2'),
+      await tagOf('/v1/invoices?fields=number'),
+      await tagOf('/v1/invoices?status=open'),
+      await tagOf('/v1/invoices?order=desc'),
+      await tagOf('/v2/invoices'),
+      await tagOf('/v1/invoices/1'),
+      await tagOf('/v1/invoices/2'),
+      await tagOf('/v1/invoices/1?fields=number'),
+    ];
+    expect(new Set(tags).size).toBe(tags.length);
+    expect(await tagOf('/v1/invoices?pageSize=25&page=1&order=asc')).toBe(tags[0]);
+    await bumpGeneration(database.ctx, organizationId, 60);
+    clock.advance(1_000);
+    tags.push(await tagOf('/v1/invoices'));
+    await loadInvoices(database.ctx, organizationId, [{ id: 1 }]);
+    await database.ctx.db.data.query(`update ${schema()}.record_state set generation = 1`);
+    clock.advance(1_000);
+    tags.push(await tagOf('/v1/invoices'), await tagOf('/v1/invoices/1'));
+    expect(new Set(tags).size).toBe(tags.length);
+  });
+
+  it("never honours another tenant's tag", async () => {
+    const { headers } = await get('/v1/invoices').expect(200);
+    const neighbour = await makeOrganization(database.ctx);
+    await loadInvoices(database.ctx, neighbour.id, [{ id: 1 }]);
+    await publishVersion(database.ctx, neighbour.id);
+    const { secret } = await makeKey(database.ctx, neighbour.id);
+    await callerOf(publicApp(ctx), { secret, organizationId: neighbour.id })('/v1/invoices', {
+      'if-none-match': String(headers['etag']),
+    }).expect(200);
+  });
+});
+
+describe('HEAD, gzip and CORS', () => {
+  it('HEAD has the headers of GET and no body', async () => {
+    for (const path of ['/v1/invoices', '/v1/invoices/1', '/openapi/v1']) {
+      const full = await get(path).expect(200);
+      const head = await supertest(publicApp(ctx))
+        .head(`/api/public${path}`)
+        .set({ ...authorization(), 'accept-encoding': 'gzip, deflate' })
+        .expect(200);
+      expect(head.text ?? '').toBe('');
+      for (const name of ['etag', 'content-length', 'content-type', 'link', 'vary', 'x-data-generation'])
+        expect(head.headers[name]).toBe(full.headers[name]);
+    }
+  });
+
+  const authorization = () => ({ authorization: String(get('/').get('authorization')), 'x-tenant-id': organizationId });
+
+  it('packs only what is larger than 1 KiB, and only when asked', async () => {
+    const packed = await get('/v1/invoices', { 'accept-encoding': 'gzip' })
+      .buffer(true)
+      .parse((res, done) => {
+        const chunks: Buffer[] = [];
+        res.on('data', (chunk: Buffer) => chunks.push(chunk)).on('end', () => done(null, Buffer.concat(chunks)));
+      })
+      .expect(200);
+    const plain = await get('/v1/invoices', { 'accept-encoding': 'identity' }).expect(200);
+    expect(packed.headers['content-encoding']).toBe('gzip');
+    expect(plain.headers['content-encoding']).toBeUndefined();
+    expect(Number(plain.headers['content-length'])).toBe(Buffer.byteLength(plain.text));
+    // supertest's HTTP client unpacks by itself when it may.
+    const body: Buffer = packed.body;
+    expect((body[0] === 0x1f ? gunzipSync(body) : body).toString()).toBe(plain.text);
+    for (const coding of ['gzip;q=0', 'br', '*;q=0', 'gzip;q=0.2, identity;q=0.5']) {
+      expect((await get('/v1/invoices', { 'accept-encoding': coding }).expect(200)).headers['content-encoding']).toBeUndefined();
+    }
+    for (const coding of ['*', 'br, gzip;q=0.5', 'GZIP'])
+      expect((await get('/v1/invoices', { 'accept-encoding': coding }).expect(200)).headers['content-encoding']).toBe('gzip');
+    expect((await get('/v1/invoices/1', { 'accept-encoding': 'gzip' }).expect(200)).headers['content-encoding']).toBeUndefined();
+  });
+
+  it('304 answers the tag of either coding that the caller accepts', async () => {
+    const gzip = String((await get('/v1/invoices', { 'accept-encoding': 'gzip' }).expect(200)).headers['etag']);
+    await get('/v1/invoices', { 'accept-encoding': 'gzip', 'if-none-match': gzip }).expect(304);
+    await get('/v1/invoices', { 'accept-encoding': 'identity', 'if-none-match': gzip }).expect(200);
+  });
+
+  it('lets only the named origins read, errors included', async () => {
+    const allowed = await get('/v1/invoices', { origin: 'https://portal.example' }).expect(200);
+    expect(allowed.headers['access-control-allow-origin']).toBe('https://portal.example');
+    expect(allowed.headers['access-control-expose-headers']).toContain('X-Data-Generation');
+    expect((await get('/v1/bills', { origin: 'https://portal.example' }).expect(404)).headers['access-control-allow-origin']).toBe(
+      'https://portal.example',
+    );
+    expect(
+      (await get('/v1/invoices', { origin: 'https://evil.example' }).expect(200)).headers['access-control-allow-origin'],
+    ).toBeUndefined();
+    const app = publicApp(ctx);
+    const preflight = await supertest(app)
+      .options('/api/public/v1/invoices')
+      .set({ origin: 'https://portal.example', 'access-control-request-method': 'GET' })
+      .expect(204);
+    expect(preflight.headers['access-control-allow-headers']).toContain('x-tenant-id');
+    expect(
+      (await supertest(app).options('/api/public/v1/invoices').set('origin', 'https://evil.example').expect(204)).headers[
+        'access-control-allow-origin'
+      ],
+    ).toBeUndefined();
+  });
+});
+
+describe('the one-second rule, without any notification', () => {
+  it('a 304 outlives its data by at most one second', async () => {
+    const { headers } = await get('/v1/invoices').expect(200);
+    const held = { 'if-none-match': String(headers['etag']) };
+    await bumpGeneration(database.ctx, organizationId, 60);
+    clock.advance(999);
+    await get('/v1/invoices', held).expect(304);
+    clock.advance(1);
+    expect((await get('/v1/invoices', held).expect(200)).headers['x-data-generation']).toBe('2');
+  });
+
+  it('an answer with records is always of the newest generation', async () => {
+    await get('/v1/invoices?status=open').expect(200);
+    await insertInvoices(database.ctx, organizationId, table, [{ id: 1_000, status: 'open' }]);
+    await bumpGeneration(database.ctx, organizationId, 61);
+    const filtered = await get('/v1/invoices?status=open').expect(200);
+    expect(filtered.headers['x-data-generation']).toBe('2');
+    expect(filtered.body.pagination.total).toBe(21);
+    expect((await get('/v1/invoices').expect(200)).body.pagination.total).toBe(61);
+  });
+
+  it('a revoked key dies within one second', async () => {
+    await get('/v1/invoices').expect(200);
+    await inTransaction({ db: ctx.db, organizationId }, (tx) => tx('api_keys').where({ id: keyId }).update({ revoked_at: new Date() }));
+    clock.advance(999);
+    await get('/v1/invoices').expect(200);
+    clock.advance(1);
+    await get('/v1/invoices').expect(401);
+  });
+
+  it('a retired version ends within one second, and a new one is there', async () => {
+    await get('/v1/invoices').expect(200);
+    await get('/v2/invoices').expect(404);
+    await inTransaction({ db: ctx.db, organizationId }, (tx) => tx('api_schemas').where({ version: 'v1' }).update({ status: 'retired' }));
+    await publishVersion(database.ctx, organizationId, { version: 'v2' });
+    clock.advance(1_000);
+    await get('/v1/invoices').expect(410);
+    await get('/v2/invoices').expect(200);
+  });
+
+  it('each row is read once per second, however many ask', async () => {
+    await get('/v1/invoices/1').expect(200);
+    clock.advance(1_000);
+    statements.length = 0;
+    const { headers } = await get('/v1/invoices/1').expect(200);
+    clock.advance(1_000);
+    statements.length = 0;
+    await Promise.all(Array.from({ length: 20 }, () => get('/v1/invoices/1', { 'if-none-match': String(headers['etag']) }).expect(304)));
+    expect(statements.length).toBe(1);
+  });
+
+  it('notes the use of a key', async () => {
+    await get('/v1/invoices').expect(200);
+    await expect
+      .poll(() => inTransaction({ db: ctx.db, organizationId }, (tx) => tx('api_keys').where({ id: keyId }).first('last_used_at')))
+      .toMatchObject({ last_used_at: expect.any(Date) });
+  });
+});
+
+describe('totals', () => {
+  const counts = () => statements.filter((text) => text.includes('count(*)')).length;
+
+  it('are counted once per generation and filter, however many ask at once', async () => {
+    await get('/v1/invoices?page=1').expect(200);
+    expect(counts()).toBe(0);
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => get(`/v1/invoices?status=open&pageSize=${index + 1}`).expect(200)),
+    );
+    expect(new Set(answers.map(({ body }) => body.pagination.total))).toEqual(new Set([20]));
+    expect(counts()).toBe(1);
+    await get('/v1/invoices?status=open&sort=date&fields=number').expect(200);
+    expect(counts()).toBe(1);
+    expect((await get('/v1/invoices?status=open&page=9').expect(200)).body).toEqual({
+      data: [],
+      pagination: { total: 20, page: 9, pageSize: 25, totalPages: 1 },
+    });
+    await get('/v1/invoices?status=paid').expect(200);
+    await get('/v1/invoices?status_not=open').expect(200);
+    expect(counts()).toBe(3);
+  });
+
+  it('do not mix two resources that call different columns by one name', async () => {
+    const swapped = {
+      ...invoicesEndpoint,
+      name: 'swapped',
+      fields: invoicesEndpoint.fields.map((field) => (field.name === 'status' ? { ...field, source: 'tranid' } : field)),
+    };
+    await publishVersion(database.ctx, organizationId, { version: 'v2', endpoints: [invoicesEndpoint, swapped] });
+    expect((await get('/v2/invoices?status=open').expect(200)).body.pagination.total).toBe(20);
+    expect((await get('/v2/swapped?status=open').expect(200)).body.pagination.total).toBe(0);
+  });
+
+  it('one failed count fails those who waited for it, and the next request counts again', async () => {
+    await get('/v1/invoices').expect(200);
+    const locker = await database.ctx.db.data.connect();
+    await locker.query(`begin; lock table ${schema()}.${table} in access exclusive mode`);
+    const answers = await Promise.all([get('/v1/invoices?status=open'), get('/v1/invoices?status=open')]);
+    await locker.query('rollback');
+    locker.release();
+    expect(answers.map(({ status }) => status)).toEqual([503, 503]);
+    expect(answers.map(({ headers }) => headers['retry-after'])).toEqual(['5', '5']);
+    expect((await get('/v1/invoices?status=open').expect(200)).body.pagination.total).toBe(20);
+  });
+});
+
+describe('reads that meet something else', () => {
+  it('a table swapped in between is followed, with the old one still there or dropped', async () => {
+    await get('/v1/invoices?status=open').expect(200);
+    await loadInvoices(database.ctx, organizationId, [{ id: 5, status: 'open' }]);
+    expect((await get('/v1/invoices?status=open').expect(200)).body).toMatchObject({ data: [{ id: '5' }], pagination: { total: 1 } });
+    const second = await loadInvoices(database.ctx, organizationId, [{ id: 6 }]);
+    await get('/v1/invoices/6').expect(200);
+    await loadInvoices(database.ctx, organizationId, [{ id: 7 }]);
+    await database.ctx.db.data.query(`drop table ${schema()}.${second}`);
+    expect(idsOf(await get('/v1/invoices').expect(200))).toEqual(['7']);
+    await get('/v1/invoices/6').expect(404);
+  });
+
+  it('a column that is added or changed does not break prepared statements', async () => {
+    await get('/v1/invoices/1').expect(200);
+    await database.ctx.db.data.query(
+      `alter table ${schema()}.${table} add column f_new text, alter column f_status type varchar collate "C"`,
+    );
+    await get('/v1/invoices/1').expect(200);
+  });
+
+  it('broken connections are replaced', async () => {
+    await get('/v1/invoices').expect(200);
+    const admin = openKnex(database.address, null, 1);
+    const { rowCount } = await admin.raw<{ rowCount: number }>(
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query like '%row_to_json%' and pid <> pg_backend_pid()",
+    );
+    await admin.destroy();
+    expect(rowCount).toBeGreaterThan(0);
+    await Promise.all(Array.from({ length: 6 }, () => get('/v1/invoices').expect(200)));
+  });
+
+  it('503 with Retry-After while nothing is published, never a total of 0', async () => {
+    await database.ctx.db.data.query(`update ${schema()}.record_state set generation = 0, active_table = null, epoch = null`);
+    for (const path of ['/v1/invoices', '/v1/invoices?status=open', '/v1/invoices/1']) {
+      const response = await get(path).expect(503);
+      expect(response.headers['retry-after']).toBe('30');
+      expect(response.body.error).toMatchObject({ code: 'INTERNAL_ERROR', details: [{ code: 'unavailable' }] });
+    }
+    await get('/v1/invoices?bogus=1').expect(400);
+    await database.ctx.db.data.query(`drop schema ${schema()} cascade`);
+    clock.advance(1_000);
+    await get('/v1/invoices').expect(503);
+    await get('/v1/invoices', { 'if-none-match': '*' }).expect(503);
+    await get('/openapi/v1').expect(200);
+  });
+
+  it('503 when a published column is gone, and the log says so', async () => {
+    await database.ctx.db.data.query(`alter table ${schema()}.${table} drop column f_total`);
+    await get('/v1/invoices').expect(503);
+    expect(idsOf(await get('/v1/invoices?fields=number&pageSize=1').expect(200))).toEqual(['1']);
+  });
+
+  it('503 when the read takes too long', async () => {
+    await get('/v1/invoices').expect(200);
+    const locker = await database.ctx.db.data.connect();
+    await locker.query(`begin; lock table ${schema()}.${table} in access exclusive mode`);
+    const response = await get('/v1/invoices/1');
+    await locker.query('rollback');
+    locker.release();
+    expect(response.status).toBe(503);
+    expect(response.headers['retry-after']).toBe('5');
+  });
+
+  it('page, total and generation always belong together while publishes go on', async () => {
+    let writing = true;
+    const write = async () => {
+      const client = await database.ctx.db.data.connect();
+      for (let round = 1; writing; round += 1) {
+        await client.query(`begin; delete from ${schema()}.${table}; insert into ${schema()}.${table} (id, generation, content_hash, f_status, f_seq)
+          select i, 1, '\\x00', 'open', (select generation + 1 from ${schema()}.record_state) from generate_series(1, ${1 + (round % 50)}) i;
+          update ${schema()}.record_state set generation = generation + 1, row_count = ${1 + (round % 50)}; commit`);
+      }
+      client.release();
+    };
+    const read = async () => {
+      for (let round = 0; round < 40; round += 1) {
+        const { body, headers } = await get(round % 2 === 0 ? '/v1/invoices?status=open&pageSize=100' : '/v1/invoices?pageSize=100').expect(
+          200,
+        );
+        expect(body.data.length).toBe(body.pagination.total);
+        for (const record of body.data) expect(String(record.seq)).toBe(headers['x-data-generation']);
+        clock.advance(100);
+      }
+    };
+    await bumpGeneration(database.ctx, organizationId, 60);
+    await database.ctx.db.data.query(`update ${schema()}.${table} set f_seq = 2, f_status = 'open'`);
+    const writer = write();
+    await Promise.all([read(), read(), read()]);
+    writing = false;
+    await writer;
+  });
+});
+
+describe('deprecation', () => {
+  it('is announced with its sunset and the way to the successor', async () => {
+    await publishVersion(database.ctx, organizationId, { version: 'v2', status: 'deprecated', sunsetAt: '2027-01-31T00:00:00Z' });
+    await publishVersion(database.ctx, organizationId, { version: 'v10', endpoints: [{ ...invoicesEndpoint, name: 'bills' }] });
+    const { headers } = await get('/v2/invoices?pageSize=1').expect(200);
+    expect(headers['deprecation']).toMatch(/^@\d{10}$/);
+    expect(headers['sunset']).toBe('Sun, 31 Jan 2027 00:00:00 GMT');
+    expect(headers['link']).toContain('</api/public/openapi/v10>; rel="successor-version"');
+    expect(headers['link']).toContain('rel="next"');
+    const held = await get('/v2/invoices?pageSize=1', { 'if-none-match': String(headers['etag']) }).expect(304);
+    expect(held.headers['deprecation']).toBe(headers['deprecation']);
+    expect((await get('/v1/invoices').expect(200)).headers['deprecation']).toBeUndefined();
+  });
+});
+
+describe('the door', () => {
+  it('leaves the reference page to the page it is given, without a credential', async () => {
+    expect(publicRouter).toBeTypeOf('function');
+    await supertest(publicApp(ctx)).get('/api/public/openapi/v77/preview').expect(200).expect('content-type', /html/);
+  });
+});

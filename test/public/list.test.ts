@@ -1,0 +1,200 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { callerOf, type InvoiceRow, idsOf, loadInvoices, publicApp, publishVersion } from './fixture.ts';
+
+const rows: InvoiceRow[] = [
+  {
+    id: 1,
+    tranid: 'INV-001',
+    status: 'open',
+    total: '100.50',
+    seq: '9007199254740993',
+    paid: false,
+    trandate: '2026-01-31',
+    lastmodified: '2026-01-31T23:59:59.999999Z',
+    entity: '7',
+    entityName: 'ÉCLAIR & Söhne',
+    lines: '[{"item":"11","item.name":"Bolt","quantity":2.50,"secretcost":9},{"item":"12","quantity":12345678901234567890}]',
+  },
+  {
+    id: 2,
+    tranid: 'INV-002',
+    status: 'paid',
+    total: '12345678901234567890',
+    seq: '2',
+    paid: true,
+    trandate: '2026-02-01',
+    lastmodified: '2026-02-01T00:00:00Z',
+    lines: '[]',
+  },
+  { id: 3, tranid: 'inv_003%', status: '', total: '-0.10', seq: null, paid: null, trandate: null, lastmodified: null },
+  {
+    id: 10,
+    tranid: 'Z\\"\u2028',
+    status: null,
+    total: null,
+    seq: '9007199254740992',
+    paid: true,
+    trandate: '2025-12-31',
+    lastmodified: '2026-01-31T00:00:00Z',
+  },
+];
+
+let database: TestDatabase;
+let get: ReturnType<typeof callerOf>;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  const { id } = await makeOrganization(database.ctx);
+  await loadInvoices(database.ctx, id, rows);
+  await publishVersion(database.ctx, id);
+  const { secret } = await makeKey(database.ctx, id);
+  get = callerOf(publicApp(database.ctx), { secret, organizationId: id });
+});
+afterAll(() => database.close());
+
+describe('GET /{version}/{resource}', () => {
+  it('200 with the pagination envelope and every chosen field', async () => {
+    const response = await get('/v1/invoices').expect(200);
+    expect(Object.keys(response.body)).toEqual(['data', 'pagination']);
+    expect(response.body.pagination).toEqual({ total: 4, page: 1, pageSize: 25, totalPages: 1 });
+    expect(idsOf(response)).toEqual(['1', '2', '3', '10']);
+    expect(response.text).toContain(
+      '{"id":"1","number":"INV-001","status":"open","total":100.50,"totalText":"100.50","seq":"9007199254740993","paid":false,"date":"2026-01-31",' +
+        '"modified":"2026-01-31T23:59:59.999999Z","customer":"7","customerName":"ÉCLAIR & Söhne",' +
+        '"lines":[{"item":"11","itemName":"Bolt","quantity":2.50},{"item":"12","itemName":null,"quantity":"12345678901234567890"}]}',
+    );
+    expect(response.body.data[1]).toMatchObject({
+      total: '12345678901234567890',
+      modified: '2026-02-01T00:00:00Z',
+      lines: [],
+      customerName: null,
+    });
+    expect(response.body.data[2]).toMatchObject({
+      total: -0.1,
+      totalText: '-0.10',
+      seq: null,
+      paid: null,
+      date: null,
+      modified: null,
+      lines: null,
+    });
+    expect(response.body.data[3]).toMatchObject({ number: 'Z\\"\u2028', seq: 9007199254740992, total: null });
+  });
+
+  it.each([
+    ['status=open', '1'],
+    ['status=', '3'],
+    ['status=open&status=paid', '1 2'],
+    ['status_not=open', '2 3 10'],
+    ['status_not=open&status_not=paid', '3 10'],
+    ['status_null=true', '10'],
+    ['status_null=false', '1 2 3'],
+    ['id=3&id=10&id=999', '3 10'],
+    ['number_contains=NV-', '1 2'],
+    ['number_contains=inv_', '3'],
+    ['number_contains=03%25', '3'],
+    ['number_starts_with=INV', '1 2 3'],
+    ['number_starts_with=%25', ''],
+    ['number_contains=Z%5C%22', '10'],
+    ['customerName_contains=%C3%A9cl', '1'],
+    ['customerName_starts_with=%C3%89clair', '1'],
+    ['customerName_contains=S%C3%96HNE', '1'],
+    ['total=100.5', '1'],
+    ['total=100.5&total=-0.1', '1 3'],
+    ['total_gt=-1&total_lt=101', '1 3'],
+    ['total_gte=12345678901234567890', '2'],
+    ['total_not=100.50', '2 3 10'],
+    ['seq=9007199254740993', '1'],
+    ['seq_lte=9007199254740992', '2 10'],
+    ['seq_gt=9007199254740992', '1'],
+    ['paid=true', '2 10'],
+    ['paid_not=true', '1 3'],
+    ['paid=true&paid=false', '1 2 10'],
+    ['paid_null=true', '3'],
+    ['date=2026-01-31', '1'],
+    ['date_after=2026-01-31', '2'],
+    ['date_before=2026-01-31', '10'],
+    ['date_gte=2026-01-31', '1 2'],
+    ['date_lte=2026-01-31', '1 10'],
+    ['date_not=2026-01-31', '2 3 10'],
+    ['modified=2026-01-31', '1 10'],
+    ['modified_after=2026-01-31', '2'],
+    ['modified_before=2026-01-31', ''],
+    ['modified_gte=2026-01-31', '1 2 10'],
+    ['modified_lte=2026-01-31', '1 10'],
+    ['modified_not=2026-01-31', '2 3'],
+    ['modified=2026-01-31&modified=2026-02-01T01:00:00%2B01:00', '1 2 10'],
+    ['modified_after=2026-01-31T00:00:00Z', '1 2'],
+    ['modified_not=2026-01-31&modified_not=2026-02-01', '3'],
+    ['modified_lte=9999-12-31', '1 2 10'],
+    ['date_gte=0001-01-01', '1 2 10'],
+    ['modified_gte=0001-01-01', '1 2 10'],
+    ['date_after=2026-01-30&status=open', '1'],
+    ['status=nobody', ''],
+  ])('filters by %s', async (query, ids) => {
+    const response = await get(`/v1/invoices?${query}`).expect(200);
+    expect(idsOf(response)).toEqual(ids === '' ? [] : ids.split(' '));
+    expect(response.body.pagination.total).toBe(response.body.data.length);
+    expect(response.body.pagination.totalPages).toBe(response.body.data.length === 0 ? 0 : 1);
+  });
+
+  it.each([
+    ['', '1 2 3 10'],
+    ['order=desc', '10 3 2 1'],
+    ['sort=date', '10 1 2 3'],
+    ['sort=date&order=desc', '2 1 10 3'],
+    ['sort=status', '3 1 2 10'],
+    ['sort=status&order=desc', '2 1 3 10'],
+    ['sort=number', '1 2 10 3'],
+    ['sort=paid', '1 2 10 3'],
+    ['sort=paid&order=desc', '10 2 1 3'],
+    ['sort=total', '3 1 2 10'],
+    ['sort=modified&order=asc', '10 1 2 3'],
+  ])('sorts by "%s", nulls last and the id as tie-break', async (query, ids) => {
+    expect(idsOf(await get(`/v1/invoices?${query}`).expect(200))).toEqual(ids.split(' '));
+    expect(idsOf(await get(`/v1/invoices?${query}&pageSize=1&page=3`).expect(200))).toEqual([ids.split(' ')[2]]);
+  });
+
+  it('narrows the answer to the wanted fields, in the order of the definition', async () => {
+    const response = await get('/v1/invoices?fields=status,number,id&pageSize=1').expect(200);
+    expect(response.text).toContain('"data":[{"id":"1","number":"INV-001","status":"open"}]');
+    expect((await get('/v1/invoices?fields=id&pageSize=1').expect(200)).text).toContain('"data":[{"id":"1"}]');
+  });
+
+  it('pages: beyond the end is empty with the true total', async () => {
+    expect((await get('/v1/invoices?pageSize=3&page=2').expect(200)).body).toMatchObject({
+      data: [{ id: '10' }],
+      pagination: { total: 4, page: 2, pageSize: 3, totalPages: 2 },
+    });
+    for (const query of ['page=3&pageSize=3', 'page=2147483647&pageSize=100', 'page=9&number_null=false']) {
+      expect((await get(`/v1/invoices?${query}`).expect(200)).body).toMatchObject({ data: [], pagination: { total: 4 } });
+    }
+  });
+
+  it('links the neighbouring pages', async () => {
+    const response = await get('/v1/invoices?pageSize=1&page=2&status_not=a%3Eb').expect(200);
+    expect(response.headers['link']).toBe(
+      ['1>; rel="first"', '1>; rel="prev"', '3>; rel="next"', '4>; rel="last"']
+        .map((link) => `</api/public/v1/invoices?pageSize=1&status_not=a%3Eb&page=${link}`)
+        .join(', '),
+    );
+  });
+});
+
+describe('GET /{version}/{resource}/{id}', () => {
+  it('200 with the record under data', async () => {
+    const response = await get('/v1/invoices/2').expect(200);
+    expect(Object.keys(response.body)).toEqual(['data']);
+    expect(response.body.data).toMatchObject({ id: '2', number: 'INV-002', paid: true });
+    expect((await get('/v1/invoices/2?fields=paid').expect(200)).text).toBe('{"data":{"id":"2","paid":true}}');
+  });
+
+  it.each(['999', 'abc', '02', '1.0', '%00', '%ED%A0%80', '99999999999999999999', '-', '1%202', 'changes', '%E0%A4%A'])(
+    '404 for the id %s',
+    async (id) => {
+      await get(`/v1/invoices/${id}`).expect(404);
+    },
+  );
+});

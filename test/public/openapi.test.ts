@@ -1,0 +1,217 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import type { oas31 } from 'openapi3-ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newId } from '../../src/core/id.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { bindDocument } from '../../src/public/bind.ts';
+import { describeVersion } from '../../src/public/openapi.ts';
+import { dateSentence } from '../../src/public/openapi-fields.ts';
+import { SchemaDocument } from '../../src/public/schema-document.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { callerOf, invoiceColumns, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from './fixture.ts';
+
+const columns = { invoice: { label: 'Invoice', idType: 'integer' as const, columns: invoiceColumns, hasData: true } };
+const describeEndpoints = (endpoints: unknown[], previous: unknown[] | null = null): oas31.OpenAPIObject => {
+  const parse = (list: unknown[]) => {
+    const { endpoints: parsed } = SchemaDocument.parse({ endpoints: list });
+    return { endpoints: parsed, bindings: bindDocument({ endpoints: parsed }, columns) };
+  };
+  return JSON.parse(
+    describeVersion({
+      version: 'v2',
+      name: '',
+      notes: 'For partners.',
+      draft: false,
+      previous: previous === null ? null : { version: 'v1', ...parse(previous) },
+      ...parse(endpoints),
+    }),
+  );
+};
+
+const awkward = [
+  { ...invoicesEndpoint, sorts: [], maxPageSize: 10 },
+  { ...invoicesEndpoint, name: 'a-1', defaultSort: { field: 'date', order: 'desc' } },
+  { ...invoicesEndpoint, name: 'a1', filters: [] },
+  { ...invoicesEndpoint, name: 'unsynced', recordType: 'nothing', filters: [{ field: 'status', operators: ['eq'] }] },
+];
+
+describe('the description', () => {
+  it('is valid OpenAPI 3.1 and lint-clean', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'description-'));
+    try {
+      for (const [name, endpoints] of Object.entries({ full: [invoicesEndpoint], awkward, empty: [] })) {
+        const described = describeEndpoints(endpoints, [invoicesEndpoint]);
+        const result = await new Validator().validate(JSON.parse(JSON.stringify(described)));
+        expect(result.errors ?? []).toEqual([]);
+        if (name !== 'empty') await writeFile(path.join(folder, `${name}.json`), JSON.stringify(described));
+      }
+      const cli = path.resolve('node_modules/@redocly/cli/bin/cli.js');
+      for (const file of ['full.json', 'awkward.json']) {
+        const { stdout } = await promisify(execFile)(
+          process.execPath,
+          [cli, 'lint', '--extends=recommended', '--format=json', path.join(folder, file)],
+          {
+            cwd: folder,
+            env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
+          },
+        );
+        expect(JSON.parse(stdout).totals).toEqual({ errors: 0, warnings: 0, ignored: 0 });
+      }
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  it('is the same text for the same version', () => {
+    expect(JSON.stringify(describeEndpoints(awkward))).toBe(JSON.stringify(describeEndpoints(awkward)));
+  });
+
+  it('has one typed parameter per filter, with the sentence about days', () => {
+    const parameters = (describeEndpoints([invoicesEndpoint]).paths?.['/v2/invoices']?.get?.parameters ?? []) as oas31.ParameterObject[];
+    const named = (name: string) => parameters.find((parameter) => parameter.name === name);
+    expect(named('date_after')).toMatchObject({ schema: { type: 'string', format: 'date' } });
+    expect(named('status')).toMatchObject({
+      schema: { type: 'array', maxItems: 100, items: { type: 'string' } },
+      style: 'form',
+      explode: true,
+    });
+    expect(named('total_gte')).toMatchObject({ schema: { type: 'number' } });
+    expect(named('number_contains')).toMatchObject({ schema: { minLength: 3 } });
+    expect(named('paid_null')).toMatchObject({ schema: { type: 'boolean' } });
+    expect(named('id')).toMatchObject({ schema: { items: { type: 'integer' } } });
+    expect(named('sort')).toMatchObject({ schema: { enum: invoicesEndpoint.sorts } });
+    expect(named('status_contains')).toBeUndefined();
+    for (const name of ['date', 'date_after', 'modified', 'modified_lte', 'modified_not'])
+      expect(named(name)?.description).toContain(dateSentence);
+    expect(named('date_null')?.description).not.toContain(dateSentence);
+  });
+
+  it('carries errors, freshness, polling, examples and the changes from the version before', () => {
+    const described = describeEndpoints(
+      [invoicesEndpoint],
+      [{ ...invoicesEndpoint, sorts: [...invoicesEndpoint.sorts, 'customer'], fields: invoicesEndpoint.fields.slice(1), filters: [] }],
+    );
+    expect(described.info.description).toContain('If-None-Match');
+    expect(described.info.description).toContain('## Changes from v1');
+    expect(described.info.description).toContain('**Breaking:** In invoices the sort customer is gone.');
+    expect(described.info.description).toContain('- In invoices the field number is new.');
+    const list = described.paths?.['/v2/invoices']?.get;
+    expect(Object.keys(list?.responses ?? {})).toEqual(['200', '304', '400', '401', '403', '404', '406', '410', '503']);
+    expect(list?.operationId).toBe('listInvoices');
+    expect(JSON.stringify(list?.responses?.['200'])).toContain('"trandate"'.replace('trandate', 'date'));
+    expect(Object.keys(described.components?.securitySchemes ?? {})).toEqual(['apiKey', 'tenant']);
+  });
+
+  it('keeps type names apart that differ in hyphens alone', () => {
+    const described = describeEndpoints(awkward);
+    const ids = Object.values(described.paths ?? {}).map((item) => item.get?.operationId);
+    expect(new Set(ids).size).toBe(8);
+  });
+});
+
+describe('GET /openapi/{version}', () => {
+  let database: TestDatabase;
+  let organizationId: string;
+  let get: ReturnType<typeof callerOf>;
+  beforeAll(async () => {
+    database = await testDatabase();
+    ({ id: organizationId } = await makeOrganization(database.ctx));
+    await loadInvoices(database.ctx, organizationId, [
+      {
+        id: 1,
+        tranid: 'A',
+        total: '1.5',
+        seq: '1',
+        paid: true,
+        trandate: '2026-01-31',
+        lastmodified: '2026-01-31T00:00:00Z',
+        lines: '[{"item":"1"}]',
+      },
+      { id: 2, lines: '[]' },
+    ]);
+    await publishVersion(database.ctx, organizationId);
+    await publishVersion(database.ctx, organizationId, {
+      version: 'v2',
+      status: 'draft',
+      endpoints: [{ ...invoicesEndpoint, name: 'drafted' }],
+    });
+    const { secret } = await makeKey(database.ctx, organizationId);
+    get = callerOf(publicApp(database.ctx), { secret, organizationId });
+  });
+  afterAll(() => database.close());
+
+  const keyOf = async (scopes: Parameters<typeof makeKey>[2]) =>
+    callerOf(publicApp(database.ctx), { secret: (await makeKey(database.ctx, organizationId, scopes)).secret, organizationId });
+
+  it('200 with the stored bytes and an ETag', async () => {
+    const stored = await inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
+      tx('api_schemas').where({ version: 'v1' }).first<{ openapi: string }>('openapi'),
+    );
+    const response = await get('/openapi/v1').expect(200);
+    expect(response.text).toBe(stored?.openapi);
+    await get('/openapi/v1', { 'if-none-match': String(response.headers['etag']) }).expect(304);
+    await get('/openapi/v1?draft=false').expect(200);
+  });
+
+  it('describes what the interface answers', async () => {
+    const { body: described } = await get('/openapi/v1').expect(200);
+    const { properties } = described.components.schemas.InvoicesRecord;
+    const { body } = await get('/v1/invoices').expect(200);
+    for (const record of body.data) {
+      expect(Object.keys(record)).toEqual(Object.keys(properties));
+      for (const [name, value] of Object.entries(record)) {
+        const type =
+          value === null
+            ? 'null'
+            : Array.isArray(value)
+              ? 'array'
+              : Number.isInteger(value) && [properties[name].type].flat().includes('integer')
+                ? 'integer'
+                : typeof value;
+        expect([properties[name].type].flat()).toContain(type);
+      }
+    }
+  });
+
+  it('?draft=true describes the draft of that label', async () => {
+    const response = await get('/openapi/v2?draft=true').expect(200);
+    expect(response.body.info.version).toBe('v2-draft');
+    expect(Object.keys(response.body.paths)).toContain('/v2/drafted');
+    await get('/openapi/v2?draft=true', { 'if-none-match': String(response.headers['etag']) }).expect(304);
+    await get('/openapi/v2').expect(404);
+    await get('/openapi/v1?draft=true').expect(404);
+    await get('/openapi/v7?draft=true').expect(404);
+  });
+
+  it('403 without api-schema:read, before 404', async () => {
+    const stranger = newId();
+    await database.ctx.db.control.raw('select ensure_user(?, ?, ?)', [stranger, `${stranger}@example.test`, 'Left']);
+    const former = await keyOf({ createdBy: stranger });
+    for (const version of ['v2', 'v7']) {
+      const { body } = await former(`/openapi/${version}?draft=true`).expect(403);
+      expect(body.error.message).toBe('Missing required permission: api-schema:read');
+    }
+    await former('/openapi/v1').expect(200);
+    await former('/v1/invoices').expect(200);
+  });
+
+  it('403 for labels outside the scope, 200 for its own', async () => {
+    const scoped = await keyOf({ versions: ['v2'] });
+    await scoped('/openapi/v1').expect(403);
+    await scoped('/openapi/v2?draft=true').expect(200);
+  });
+
+  it('400 for other parameters', async () => {
+    for (const query of ['draft=1', 'draft=', 'draft=true&draft=true', 'page=1', 'draft=%', 'draft=false&x=1']) {
+      const response = await get(`/openapi/v1?${query}`);
+      expect([query, response.status]).toEqual([query, query.startsWith('draft=true') ? 404 : 400]);
+    }
+    await get('/openapi/v2?draft=true&x=1').expect(400);
+  });
+});

@@ -1,0 +1,331 @@
+// The pure stages of a request: address, query, values, plan, statement, negotiation, links.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { AppError } from '../../src/core/errors.ts';
+import { bindDocument } from '../../src/public/bind.ts';
+import { type CompiledEndpoint, compileSchema } from '../../src/public/compile.ts';
+import { nearestName } from '../../src/public/nearest.ts';
+import { acceptsGzip, acceptsJson, knownTags } from '../../src/public/negotiate.ts';
+import { planList, planRecord } from '../../src/public/plan.ts';
+import { readQuery, readTarget } from '../../src/public/request.ts';
+import { pageLinks } from '../../src/public/response.ts';
+import { SchemaDocument } from '../../src/public/schema-document.ts';
+import { listStatement, recordStatement } from '../../src/public/sql.ts';
+import { openStatementNames } from '../../src/public/statement-names.ts';
+import { openTotals } from '../../src/public/totals.ts';
+import { openTrusted } from '../../src/public/trusted.ts';
+import { isDate, isRecordId, readValue } from '../../src/public/values.ts';
+import { testClock } from '../setup/database.ts';
+import { invoiceColumns, invoicesEndpoint } from './fixture.ts';
+
+const document = SchemaDocument.parse({ endpoints: [{ ...invoicesEndpoint, defaultSort: { field: 'date', order: 'desc' } }] });
+const bindings = bindDocument(document, { invoice: { label: 'Invoice', idType: 'integer', columns: invoiceColumns, hasData: true } });
+const compiled = compileSchema({ id: 'x', version: 'v1', bindings, ...document }).endpoints.get('invoices');
+if (compiled === undefined) throw new Error('no endpoint');
+const endpoint: CompiledEndpoint = compiled;
+const plan = (query: string) => planList(endpoint, readQuery(query));
+const place = { schema: 'wh_x', table: 'invoice_1' };
+const write = (query: string, counted = false) => listStatement(place, plan(query), { counted, skipRows: false });
+
+describe('the address', () => {
+  it.each([
+    ['/v1/invoices', 'list', 'v1', 'invoices', ''],
+    ['/v1/invoices/', 'list', 'v1', 'invoices', ''],
+    ['/v1/invoices?page=1/2', 'list', 'v1', 'invoices', ''],
+    ['/v1/invoices/a%2Fb?x', 'record', 'v1', 'invoices', 'a/b'],
+    ['/v1', 'nothing', 'v1', '', ''],
+    ['/', 'nothing', '', '', ''],
+    ['/v1/a/b/c', 'nothing', 'v1', 'a', 'b'],
+    ['/openapi/v1', 'description', 'v1', '', ''],
+    ['/openapi', 'nothing', '', '', ''],
+    ['http://portal.example/v1/invoices?a', 'list', 'v1', 'invoices', ''],
+    ['/v1/%E0/%E0', 'record', 'v1', '\ufffd', '\ufffd'],
+  ])('%s', (url, kind, version, resource, id) => {
+    expect(readTarget(url)).toEqual({ kind, version, resource, id });
+  });
+});
+
+describe('the query string', () => {
+  it('decodes, keeps repetitions and order', () => {
+    expect([...readQuery('a=1&b=x+y&a=%26&c&d==&&')]).toEqual([
+      ['a', ['1', '&']],
+      ['b', ['x y']],
+      ['c', ['']],
+      ['d', ['=']],
+    ]);
+  });
+
+  it('reads back whatever was encoded, and throws nothing but 400', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.string({ unit: 'grapheme' }), fc.string({ unit: 'grapheme' })), { maxLength: 5 }), (pairs) => {
+        const clean = pairs.filter(([name, value]) => !`${name}${value}`.includes('\0'));
+        const read = readQuery(clean.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&'));
+        for (const [name, value] of clean) expect(read.get(name)).toContain(value);
+      }),
+    );
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        try {
+          readQuery(text);
+        } catch (error) {
+          expect(error).toBeInstanceOf(AppError);
+          expect((error as AppError).status).toBe(400);
+        }
+      }),
+    );
+  });
+
+  it('refuses bytes that were not percent-encoded', () => {
+    expect(() => readQuery('status=Ã©')).toThrow('percent-encoded UTF-8');
+  });
+});
+
+describe('values', () => {
+  it('knows the calendar', () => {
+    for (const date of ['2024-02-29', '2000-02-29', '0001-01-01', '9999-12-31', '0004-02-29']) expect(isDate(date)).toBe(true);
+    for (const date of [
+      '2023-02-29',
+      '1900-02-29',
+      '0000-12-31',
+      '2026-00-10',
+      '2026-04-31',
+      '2026-13-01',
+      '26-01-01',
+      ' 2026-01-01',
+      '2026-01-01\n',
+    ])
+      expect(isDate(date)).toBe(false);
+  });
+
+  it('agrees with JavaScript about existing dates', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 9999 }),
+        fc.integer({ min: 0, max: 14 }),
+        fc.integer({ min: 0, max: 33 }),
+        (year, month, day) => {
+          const text = [String(year).padStart(4, '0'), ...[month, day].map((part) => String(part).padStart(2, '0'))].join('-');
+          const at = new Date(`${text}T00:00:00Z`);
+          expect(isDate(text)).toBe(!Number.isNaN(at.getTime()) && at.toISOString().startsWith(text));
+        },
+      ),
+    );
+  });
+
+  it('a date against a time field is the whole day', () => {
+    expect(readValue('time', '2026-01-31')).toEqual({ value: { from: '2026-01-31T00:00:00Z', to: '2026-01-31T23:59:59.999999Z' } });
+  });
+
+  it('a record has one spelling of its id', () => {
+    for (const id of ['0', '1', '-5', '9223372036854775807']) expect(isRecordId('integer', id)).toBe(true);
+    for (const id of ['', '01', '-0', '+1', '1e3', '9223372036854775808', 'changes', '１']) expect(isRecordId('integer', id)).toBe(false);
+    expect([isRecordId('text', 'A/b é'), isRecordId('text', 'changes'), isRecordId('text', ''), isRecordId('text', 'a\0')]).toEqual([
+      true,
+      false,
+      false,
+      false,
+    ]);
+  });
+});
+
+describe('the plan', () => {
+  it('fills in the defaults', () => {
+    expect(plan('')).toMatchObject({
+      page: 1,
+      pageSize: 25,
+      conditions: [],
+      sort: { column: { column: 'f_trandate' }, order: 'desc' },
+      filterKey: '',
+    });
+    expect(plan('order=asc').sort).toMatchObject({ column: { column: 'f_trandate' }, order: 'asc' });
+    expect(plan('sort=total').sort).toEqual({ column: { column: 'f_total', type: 'number' }, order: 'asc' });
+  });
+
+  it('is the same for every spelling of one question', () => {
+    const one = plan('status=open&status=paid&date_after=2026-01-01&fields=status,number&page=1').normalized;
+    expect(plan('fields=number,status,number,id&date_after=2026-01-01&status=paid&pageSize=25&status=open&status=open').normalized).toBe(
+      one,
+    );
+    expect(plan('status=open&date_after=2026-01-01&fields=status,number').normalized).not.toBe(one);
+    expect(plan('status=open&page=2&sort=total').filterKey).toBe(plan('status=open').filterKey);
+    expect(plan('status_not=open').filterKey).not.toBe(plan('status=open').filterKey);
+  });
+
+  it('a record narrows its fields too', () => {
+    expect(planRecord(endpoint, '1', readQuery('fields=paid')).fields.map(({ name }) => name)).toEqual(['paid']);
+    expect(() => planRecord(endpoint, '1', readQuery('page=1'))).toThrow('There is no parameter of this name here: "page"');
+  });
+
+  it('holds a caller to twenty problems, however many there are', () => {
+    const refused = Array.from({ length: 900 }, (_, index) => `bogus${index}=1`).join('&');
+    expect(() => plan(refused)).toThrow(
+      expect.objectContaining({ details: expect.toSatisfy((details: unknown[]) => details.length === 20) }),
+    );
+  });
+});
+
+describe('the statement', () => {
+  it('names only identifiers of the compiled version, and binds every value with its type', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: 'binary', minLength: 12, maxLength: 30 }).filter((text) => !text.includes('\0')),
+        (text) => {
+          const value = encodeURIComponent(text.toWellFormed());
+          const statement = write(`status=${value}&number_contains=${value}&number_not=${value}`, true);
+          expect(statement.text).not.toContain(text);
+          expect(statement.values.flat().join()).toContain(text.toWellFormed().replaceAll(/[\\%_]/g, '\\$&'));
+        },
+      ),
+    );
+    const statement = write('total_gt=1.50&date_after=2026-01-31&seq=1&seq=2', true);
+    expect(statement.text).toMatch(/t\."f_total" > \$\d::numeric/);
+    expect(statement.text).toMatch(/t\."f_trandate" > \$\d::date/);
+    expect(statement.text).toMatch(/t\."f_seq" = any\(\$\d::bigint\[\]\)/);
+  });
+
+  it('has one name per shape, whatever the values and the page', () => {
+    expect(write('status=open&page=3').name).toBe(write('status=paid&pageSize=7').name);
+    expect(write('status=open').name).not.toBe(write('status=open', true).name);
+    expect(write('status=open').name.length).toBeLessThanOrEqual(63);
+    const one = planRecord(endpoint, '1', readQuery(''));
+    expect(recordStatement(place, one).name).toBe(recordStatement(place, { ...one, id: '2' }).name);
+  });
+
+  it('ends every order with the id, in the same direction', () => {
+    expect(write('sort=total&order=desc').text).toContain('order by t."f_total" desc nulls last, t.id desc');
+    expect(write('sort=total').text).toContain('order by t."f_total" asc nulls last, t.id asc');
+  });
+
+  it('quotes what comes from the definition', () => {
+    const odd = {
+      ...endpoint,
+      fields: [
+        {
+          kind: 'lines' as const,
+          name: 'lines',
+          column: 'f"x',
+          lines: [{ name: 'a', key: "it's", type: 'text' as const, asString: false }],
+        },
+      ],
+    };
+    const { text } = recordStatement({ schema: 'wh_x', table: 'a"b' }, planRecord(odd, '1', readQuery('')));
+    expect(text).toContain('wh_x."a""b"');
+    expect(text).toContain('t."f""x"');
+    expect(text).toContain("-> 'it''s'");
+  });
+});
+
+describe('statement names', () => {
+  it('go to shapes that come again, to so many per period and no more', () => {
+    const clock = testClock();
+    const mayName = openStatementNames(clock, 2);
+    expect(['a', 'a', 'b', 'c', 'b', 'c', 'c', 'a'].map(mayName)).toEqual([false, true, false, false, true, false, false, true]);
+    clock.advance(600_000);
+    expect(['c', 'd', 'a', 'b', 'c'].map(mayName)).toEqual([true, false, true, false, true]);
+  });
+});
+
+describe('negotiation', () => {
+  it.each([
+    [undefined, false],
+    ['', false],
+    ['gzip', true],
+    ['gzip;q=0', false],
+    ['*', true],
+    ['*;q=0', false],
+    ['deflate, GZIP;q=0.5', true],
+    ['identity', false],
+    ['gzip;q=0.5, identity', false],
+    ['gzip;q=x', false],
+  ])('gzip for Accept-Encoding %s: %s', (header, wanted) => {
+    expect(acceptsGzip({ ...(header !== undefined && { 'accept-encoding': header }) })).toBe(wanted);
+  });
+
+  it.each([
+    [undefined, true],
+    ['application/json', true],
+    ['text/html', false],
+    ['text/html,*/*;q=0.1', true],
+    ['application/json;q=0, */*', false],
+    ['application/*', true],
+    ['Application/JSON; charset=utf-8', true],
+  ])('JSON for Accept %s: %s', (header, wanted) => {
+    expect(acceptsJson({ ...(header !== undefined && { accept: header }) })).toBe(wanted);
+  });
+
+  it('compares tags weakly', () => {
+    expect(knownTags({ 'if-none-match': 'W/"a", "b,c" ,"d"' })).toEqual(['"a"', '"b,c"', '"d"']);
+    expect([knownTags({ 'if-none-match': '*' }), knownTags({ 'if-none-match': 'bare' }), knownTags({})]).toEqual([['*'], [], []]);
+  });
+});
+
+describe('links', () => {
+  it('leave out neighbours that are not there', () => {
+    const relations = (query: string, total: number) =>
+      [...pageLinks('/p', readQuery(query), plan(query), total).matchAll(/page=(\d+)>; rel="(\w+)"/g)].map(
+        ([, page, rel]) => `${rel} ${page}`,
+      );
+    expect(relations('', 0)).toEqual(['first 1', 'last 1']);
+    expect(relations('', 26)).toEqual(['first 1', 'next 2', 'last 2']);
+    expect(relations('page=2', 26)).toEqual(['first 1', 'prev 1', 'last 2']);
+    expect(relations('page=9', 26)).toEqual(['first 1', 'prev 2', 'last 2']);
+  });
+
+  it('keep the question, and can not be broken by it', () => {
+    expect(pageLinks('/p', readQuery('status=%3E%22a&p%61ge=1'), plan('status=%3E%22a&page=1'), 1)).toBe(
+      '</p?status=%3E%22a&page=1>; rel="first", </p?status=%3E%22a&page=1>; rel="last"',
+    );
+  });
+});
+
+describe('nearest names', () => {
+  it('finds what was meant and nothing far-fetched', () => {
+    const known = ['status', 'date_after', 'total'];
+    expect(
+      ['statsu', 'STATUS', 'date_afer', 'tota', 'x', 'completely', 'a'.repeat(10_000)].map((name) => nearestName(name, known)),
+    ).toEqual(['status', 'status', 'date_after', 'total', undefined, undefined, undefined]);
+  });
+});
+
+describe('what is trusted', () => {
+  it('is read once until its time is over, counted from before the read', async () => {
+    const clock = testClock();
+    let reads = 0;
+    const trusted = openTrusted<number>(clock, 1_000, 10);
+    const get = () =>
+      trusted.get('key', async () => {
+        reads += 1;
+        return reads;
+      });
+    expect(await Promise.all([get(), get()])).toEqual([1, 1]);
+    clock.advance(999);
+    expect(await get()).toBe(1);
+    clock.advance(1);
+    expect(await get()).toBe(2);
+  });
+
+  it('forgets a failed read and ignores older news', async () => {
+    const clock = testClock();
+    const trusted = openTrusted<string>(clock, 1_000, 10);
+    await expect(trusted.get('key', () => Promise.reject(new Error('away')))).rejects.toThrow('away');
+    expect(await trusted.get('key', async () => 'back')).toBe('back');
+    trusted.put('key', 'old', clock.monotonicMs() - 1);
+    expect(await trusted.get('key', async () => 'unused')).toBe('back');
+    trusted.put('key', 'new', clock.monotonicMs());
+    expect(await trusted.get('key', async () => 'unused')).toBe('new');
+  });
+
+  it('a total has one counter at a time', async () => {
+    const totals = openTotals(2);
+    const first = totals.claim('a');
+    const second = totals.claim('a');
+    expect([first.kind, second.kind]).toEqual(['mine', 'awaited']);
+    totals.put('a', 5);
+    if (first.kind === 'mine') first.finish();
+    if (second.kind === 'awaited') await second.done;
+    expect(totals.claim('a')).toEqual({ kind: 'known', total: 5 });
+    totals.put('b', 1);
+    totals.put('c', 1);
+    expect(totals.known('a')).toBeUndefined();
+  });
+});

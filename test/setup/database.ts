@@ -1,0 +1,81 @@
+// A database of its own for each test file, cloned from the migrated template, and a ctx on it with short times.
+import { randomBytes } from 'node:crypto';
+import { inject } from 'vitest';
+import type { Clock } from '../../src/core/clock.ts';
+import { systemClock } from '../../src/core/clock.ts';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { openGuardedFetch } from '../../src/core/guarded-fetch.ts';
+import { openKeyring } from '../../src/core/keyring.ts';
+import { openLog } from '../../src/core/log.ts';
+import type { Settings } from '../../src/core/settings.ts';
+import { openDb, openKnex } from '../../src/db/connect.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { type TestServer, templateName } from './global.ts';
+
+export const testSettings: Settings = {
+  publicUrl: 'http://127.0.0.1',
+  production: false,
+  rateLimitPerMinute: 10_000,
+  corsOrigins: [],
+  readTimeoutMs: 5_000,
+  bodyCacheBytes: 1 << 20,
+  trustMs: 1_000,
+  erp: { allowedHosts: [], concurrency: 2, requestTimeoutMs: 10_000, maxResponseBytes: 64 << 20 },
+  sync: {
+    leaseMs: 2_000,
+    renewMs: 500,
+    retryBaseMs: 20,
+    retryMaxMs: 100,
+    maxAttempts: 5,
+    pageSize: 1_000,
+    workers: 2,
+    dropAfterMs: 0,
+  },
+  oidc: null,
+};
+
+/** A clock that stands still until told otherwise. */
+export type TestClock = Clock & { advance(ms: number): void };
+export function testClock(start = new Date('2026-03-02T10:00:00Z')): TestClock {
+  let at = start.getTime();
+  return {
+    now: () => new Date(at),
+    monotonicMs: () => at,
+    advance: (ms) => {
+      at += ms;
+    },
+  };
+}
+
+export type TestDatabase = { readonly ctx: Ctx; readonly address: TestServer; close(): Promise<void> };
+export type TestDatabaseOptions = { settings?: Partial<Settings>; clock?: Clock; logLevel?: string };
+
+export async function testDatabase(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
+  const server = inject('pg');
+  const name = `t_${randomBytes(8).toString('hex')}`;
+  const admin = openKnex(server, null, 1);
+  await admin.raw(`create database ${name} template ${templateName}`);
+  await admin.destroy();
+  const address = { ...server, database: name };
+  await migrate(address);
+  const settings = { ...testSettings, ...options.settings };
+  const db = openDb(address, address, { control: 8, data: 6 }, settings.readTimeoutMs);
+  const ctx: Ctx = {
+    db,
+    settings,
+    clock: options.clock ?? systemClock,
+    log: openLog(options.logLevel ?? 'silent'),
+    fetch: openGuardedFetch({ allowPrivateHosts: true }),
+    keyring: openKeyring([{ id: 'test', bytes: randomBytes(32) }]),
+  };
+  return {
+    ctx,
+    address,
+    close: async () => {
+      await db.close();
+      const closing = openKnex(server, null, 1);
+      await closing.raw(`drop database if exists ${name} with (force)`);
+      await closing.destroy();
+    },
+  };
+}

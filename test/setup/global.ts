@@ -1,0 +1,39 @@
+// Starts one PostgreSQL for the whole run and migrates a template database once; every test file clones it.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { TestProject } from 'vitest/node';
+import { openKnex } from '../../src/db/connect.ts';
+import { startEmbedded } from '../../src/db/embedded.ts';
+import { migrate } from '../../src/db/migrate.ts';
+
+export type TestServer = { host: string; port: number; user: string; database: string };
+declare module 'vitest' {
+  export interface ProvidedContext {
+    pg: TestServer;
+  }
+}
+
+export const templateName = 'portal_template';
+
+/** No test here checks durability of this cluster, so it need not wait for the disk. */
+const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', autovacuum: 'off', max_connections: '300' };
+
+export default async function setup(project: TestProject) {
+  const folder = await mkdtemp(path.join(tmpdir(), 'portal-test-'));
+  const server = await startEmbedded(path.join(folder, 'data'), { settings });
+  try {
+    const admin = openKnex(server.connection, null, 1);
+    await admin.raw(`create database ${templateName}`);
+    await admin.destroy();
+    await migrate({ ...server.connection, database: templateName });
+  } catch (error) {
+    await server.stop();
+    throw error;
+  }
+  project.provide('pg', server.connection);
+  return async () => {
+    await server.stop();
+    await rm(folder, { recursive: true, force: true });
+  };
+}

@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    globalSetup: ['test/setup/global.ts'],
+    include: ['test/**/*.test.ts'],
+    exclude: ['test/browser/**'],
+    testTimeout: 20_000,
+    hookTimeout: 60_000,
+    maxWorkers: 3,
+    reporters: ['default', './test/setup/folder-reporter.ts'],
+  },
+});
