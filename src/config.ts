@@ -52,7 +52,6 @@ export const Environment = z.object({
   CORS_ORIGINS: list,
   RATE_LIMIT_PER_MINUTE: whole(1, 1_000_000, 60),
   READ_TIMEOUT_MS: whole(100, 600_000, 10_000),
-  BODY_CACHE_MB: whole(0, 65_536, 64),
   ALLOWED_ERP_HOSTS: list,
   ALLOW_PRIVATE_ERP_HOSTS: flag(false),
   ERP_CONCURRENCY: whole(1, 20, 2),
@@ -98,7 +97,6 @@ function toSettings(env: Environment): Settings {
     rateLimitPerMinute: env.RATE_LIMIT_PER_MINUTE,
     corsOrigins: env.CORS_ORIGINS,
     readTimeoutMs: env.READ_TIMEOUT_MS,
-    bodyCacheBytes: env.BODY_CACHE_MB * 1024 * 1024,
     trustMs: 1_000,
     erp: {
       allowedHosts: env.ALLOWED_ERP_HOSTS,

@@ -9,8 +9,6 @@ export type Settings = {
   readonly corsOrigins: readonly string[];
   /** Longest a public read may run before it is answered 503. */
   readonly readTimeoutMs: number;
-  /** Bytes that cached list bodies may take; 0 switches that cache off. */
-  readonly bodyCacheBytes: number;
   /** How long a generation, key or total in memory is trusted since its row was last read. */
   readonly trustMs: number;
   readonly erp: {

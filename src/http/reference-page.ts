@@ -14,7 +14,17 @@ const assetsBase = '/reference-assets';
 const ownFolder = fileURLToPath(new URL('./reference-assets/', import.meta.url));
 const packages = createRequire(import.meta.url);
 
-const ownFiles = ['public.js', 'platform.js', 'access.js', 'description.js', 'viewer.js', 'reference.css', 'swagger-theme.css', 'icon.svg'];
+const ownFiles = [
+  'public.js',
+  'platform.js',
+  'access.js',
+  'description.js',
+  'viewer.js',
+  'reference.css',
+  'swagger-operations.css',
+  'swagger-tables.css',
+  'icon.svg',
+];
 const viewerFiles = ['swagger-ui-bundle.js', 'swagger-ui-bundle.js.LICENSE.txt', 'swagger-ui.css'];
 
 const contentTypes: Readonly<Record<string, string>> = {
@@ -25,14 +35,23 @@ const contentTypes: Readonly<Record<string, string>> = {
 };
 
 const contentPolicy = [
-  "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:", "connect-src 'self'", "font-src 'self'",
-  "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "font-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
 ].join('; ');
 
 type Asset = { readonly contentType: string; readonly plain: Buffer; gzipped: Promise<Buffer> | null };
 
 const readAsset = (file: string): Asset => ({
-  contentType: contentTypes[path.extname(file)] ?? 'application/octet-stream', plain: readFileSync(file), gzipped: null,
+  contentType: contentTypes[path.extname(file)] ?? 'application/octet-stream',
+  plain: readFileSync(file),
+  gzipped: null,
 });
 
 function readAssets(): ReadonlyMap<string, Asset> {

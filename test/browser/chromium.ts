@@ -13,7 +13,12 @@ export const launchChromium = (): Promise<Browser> =>
     headless: true,
     chromiumSandbox: false,
     args: [
-      '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
       '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
     ],
   });
@@ -79,9 +84,12 @@ export async function saveScreenshot(page: Page, name: string, fullPage = false)
 }
 
 /** Pixels by which the page is wider than its window. */
-export const overflowOf = (page: Page): Promise<number> => page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+export const overflowOf = (page: Page): Promise<number> =>
+  page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
 
 export const looks = [
-  { name: '360-light', width: 360, colorScheme: 'light' }, { name: '360-dark', width: 360, colorScheme: 'dark' },
-  { name: '1280-light', width: 1280, colorScheme: 'light' }, { name: '1280-dark', width: 1280, colorScheme: 'dark' },
+  { name: '360-light', width: 360, colorScheme: 'light' },
+  { name: '360-dark', width: 360, colorScheme: 'dark' },
+  { name: '1280-light', width: 1280, colorScheme: 'light' },
+  { name: '1280-dark', width: 1280, colorScheme: 'dark' },
 ] as const;

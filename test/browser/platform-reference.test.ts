@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
-import { launchChromium, listen, looks, openVisit, overflowOf, readTraces, saveScreenshot, type Site, type Visit } from './chromium.ts';
+import { launchChromium, listen, looks, openVisit, overflowOf, readTraces, type Site, saveScreenshot, type Visit } from './chromium.ts';
 
 let database: TestDatabase;
 let site: Site;
@@ -14,7 +14,7 @@ let visits: Visit[] = [];
 beforeAll(async () => {
   database = await testDatabase({ settings: { publicUrl: 'https://portal.example.test' } });
   const { id } = await makeOrganization(database.ctx, { name: 'Aster Company' });
-  key = (await makeKey(database.ctx, id)).secret;
+  key = (await makeKey(database.ctx, id, { permissions: ['read', 'write'] })).secret;
   site = await listen(createApp(database.ctx));
   browser = await launchChromium();
 });
@@ -53,7 +53,7 @@ async function tryWhoAmI({ page }: Visit) {
 describe('the management reference in a browser', () => {
   it('shows every operation to anyone, from this origin and without a complaint', async () => {
     const made = await visit();
-    const description = await (await fetch(`${site.origin}/api/platform/v1/openapi`)).json() as { paths: Record<string, object> };
+    const description = (await (await fetch(`${site.origin}/api/platform/v1/openapi`)).json()) as { paths: Record<string, object> };
     const operations = Object.values(description.paths).flatMap((item) => Object.keys(item)).length;
     expect(await made.page.locator('.opblock').count()).toBe(operations);
     expect(made.complaints).toEqual([]);

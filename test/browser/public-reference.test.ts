@@ -4,11 +4,33 @@ import { createApp } from '../../src/app.ts';
 import { type InvoiceRow, loadInvoices, publishVersion } from '../public/fixture.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
-import { launchChromium, listen, looks, openVisit, overflowOf, readTraces, saveScreenshot, type Site, type Visit } from './chromium.ts';
+import { launchChromium, listen, looks, openVisit, overflowOf, readTraces, type Site, saveScreenshot, type Visit } from './chromium.ts';
 
 const rows: InvoiceRow[] = [
-  { id: 1, tranid: 'INV-001', status: 'open', total: '100.50', seq: '1', paid: false, trandate: '2026-01-31', lastmodified: '2026-01-31T23:59:59Z', entity: '7', entityName: 'Aster & Sons', lines: '[]' },
-  { id: 2, tranid: 'INV-002', status: 'paid', total: '0.12345678901234567890', seq: '2', paid: true, trandate: '2026-02-01', lastmodified: '2026-02-01T00:00:00Z', lines: '[]' },
+  {
+    id: 1,
+    tranid: 'INV-001',
+    status: 'open',
+    total: '100.50',
+    seq: '1',
+    paid: false,
+    trandate: '2026-01-31',
+    lastmodified: '2026-01-31T23:59:59Z',
+    entity: '7',
+    entityName: 'Aster & Sons',
+    lines: '[]',
+  },
+  {
+    id: 2,
+    tranid: 'INV-002',
+    status: 'paid',
+    total: '0.12345678901234567890',
+    seq: '2',
+    paid: true,
+    trandate: '2026-02-01',
+    lastmodified: '2026-02-01T00:00:00Z',
+    lines: '[]',
+  },
 ];
 
 let database: TestDatabase;
@@ -67,7 +89,12 @@ const plain = (texts: string[]) => texts.map((text) => text.replaceAll('\u200b',
 describe('the shell of the public reference', () => {
   const shellOf = async (label: string, headers: Record<string, string> = {}) => {
     const response = await fetch(`${site.origin}/api/public/openapi/${label}/preview`, { headers });
-    return { status: response.status, policy: response.headers.get('content-security-policy'), text: await response.text(), headers: response.headers };
+    return {
+      status: response.status,
+      policy: response.headers.get('content-security-policy'),
+      text: await response.text(),
+      headers: response.headers,
+    };
   };
 
   it('is the same for every label and caller', async () => {
@@ -81,7 +108,9 @@ describe('the shell of the public reference', () => {
 
   it('carries a strict policy and is asked for again each time', async () => {
     const { policy, headers } = await shellOf('v1');
-    expect(policy).toBe("default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+    expect(policy).toBe(
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    );
     expect(headers.get('referrer-policy')).toBe('no-referrer');
     expect(headers.get('x-content-type-options')).toBe('nosniff');
     expect(headers.get('cache-control')).toBe('no-cache');
@@ -137,7 +166,7 @@ describe('the public reference in a browser', () => {
     await tryFirst(made);
     const saving = made.page.waitForEvent('download');
     await made.page.locator('.live-responses-table .download-contents').click();
-    const chunks = await (await (await saving).createReadStream()).toArray() as Buffer[];
+    const chunks = (await (await (await saving).createReadStream()).toArray()) as Buffer[];
     expect(Buffer.concat(chunks).toString()).toContain('"total": 0.12345678901234567890');
     expect(made.complaints).toEqual([]);
   });
@@ -160,7 +189,7 @@ describe('the public reference in a browser', () => {
     await made.page.locator('.live-responses-table').getByText('INV-001').waitFor();
     const traces = await readTraces(made);
     expect(traces).not.toContain(key);
-    expect((await made.context.storageState({ indexedDB: true }))).toEqual({ cookies: [], origins: [] });
+    expect(await made.context.storageState({ indexedDB: true })).toEqual({ cookies: [], origins: [] });
     await made.page.reload();
     expect(await made.page.getByLabel('API key').inputValue()).toBe('');
     expect(await readTraces(made)).not.toContain(key);

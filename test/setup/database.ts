@@ -18,7 +18,6 @@ export const testSettings: Settings = {
   rateLimitPerMinute: 10_000,
   corsOrigins: [],
   readTimeoutMs: 5_000,
-  bodyCacheBytes: 1 << 20,
   trustMs: 1_000,
   erp: { allowedHosts: [], concurrency: 2, requestTimeoutMs: 10_000, maxResponseBytes: 64 << 20 },
   sync: {

@@ -6,9 +6,12 @@ export const part = (id) => document.getElementById(id);
 
 /** The value of a credential input, checked for what a header can carry. Throws a Problem. */
 export function readCredential(field, name) {
-  const value = part(field).value.trim().replace(/^Bearer\s+/i, '');
+  const value = part(field)
+    .value.trim()
+    .replace(/^Bearer\s+/i, '');
   if (value === '') throw new Problem(`Enter the ${name}`, '', field);
-  if (!/^[\x21-\x7e]+$/.test(value)) throw new Problem(`The ${name} cannot be right`, 'It holds spaces or characters that neither keys nor ids have.', field);
+  if (!/^[\x21-\x7e]+$/.test(value))
+    throw new Problem(`The ${name} cannot be right`, 'It holds spaces or characters that neither keys nor ids have.', field);
   return value;
 }
 

@@ -28,7 +28,12 @@ export async function fetchJson(path, headers, explain) {
 async function sendGet(path, headers) {
   try {
     // Nothing of an answer is left in the browser's cache, and no cookie goes along.
-    return await fetch(path, { headers: { accept: 'application/json', ...headers }, cache: 'no-store', credentials: 'omit', redirect: 'error' });
+    return await fetch(path, {
+      headers: { accept: 'application/json', ...headers },
+      cache: 'no-store',
+      credentials: 'omit',
+      redirect: 'error',
+    });
   } catch {
     throw new Problem('The service cannot be reached', 'Check the network connection and try again.');
   }
@@ -44,7 +49,11 @@ async function readJson(response) {
 
 function explainRefusal({ status, message }, retryAfter) {
   if (status === 401) {
-    return new Problem('This API key is not valid', 'It may be mistyped, expired or revoked. Keys start with psk_ and are shown once, when they are made.', 'key');
+    return new Problem(
+      'This API key is not valid',
+      'It may be mistyped, expired or revoked. Keys start with psk_ and are shown once, when they are made.',
+      'key',
+    );
   }
   if (status === 429) return new Problem('Too many attempts', `Try again in ${retryAfter ?? 60} seconds.`);
   if (status >= 500) return new Problem('The service cannot answer right now', `Try again in a moment. ${message}`);

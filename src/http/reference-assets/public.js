@@ -20,11 +20,22 @@ function labelOf(address) {
 
 function explain({ status, message, reason }) {
   const wanted = isDraft ? `a draft of version ${label}` : `version ${label}`;
-  if (status === 400) return new Problem('This tenant id is not valid', 'It is the id of your organization: 36 characters in groups of 8, 4, 4, 4 and 12.', 'tenant');
-  if (status === 403 && reason === 'tenant_mismatch') return new Problem('This key belongs to another tenant', 'Check the tenant id, or use a key of that tenant.', 'tenant');
-  if (status === 403 && reason === 'version_out_of_scope') return new Problem(`This key may not read version ${label}`, 'It is restricted to other versions.', 'key');
+  if (status === 400)
+    return new Problem(
+      'This tenant id is not valid',
+      'It is the id of your organization: 36 characters in groups of 8, 4, 4, 4 and 12.',
+      'tenant',
+    );
+  if (status === 403 && reason === 'tenant_mismatch')
+    return new Problem('This key belongs to another tenant', 'Check the tenant id, or use a key of that tenant.', 'tenant');
+  if (status === 403 && reason === 'version_out_of_scope')
+    return new Problem(`This key may not read version ${label}`, 'It is restricted to other versions.', 'key');
   if (status === 403) return new Problem('This key may not read this description', `${message}.`, 'key');
-  if (status === 404) return new Problem(`There is no ${wanted.replace(/^a /, '')}`, 'This tenant has published nothing under that label. Check the address of this page.');
+  if (status === 404)
+    return new Problem(
+      `There is no ${wanted.replace(/^a /, '')}`,
+      'This tenant has published nothing under that label. Check the address of this page.',
+    );
   if (status === 410) return new Problem(`Version ${label} has been retired`, 'Its answers have ended; move to a newer version.');
   return null;
 }

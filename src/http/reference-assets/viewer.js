@@ -31,7 +31,8 @@ const nothing = () => () => null;
 /** JSON with line breaks and the digits as they came: a number never passes through a binary float. */
 function layOutJson(text) {
   try {
-    const exact = (_key, value, context) => (typeof value === 'number' && context?.source !== undefined && JSON.rawJSON ? JSON.rawJSON(context.source) : value);
+    const exact = (_key, value, context) =>
+      typeof value === 'number' && context?.source !== undefined && JSON.rawJSON ? JSON.rawJSON(context.source) : value;
     return JSON.stringify(JSON.parse(text, exact), null, 2);
   } catch {
     return text;
@@ -41,43 +42,87 @@ function layOutJson(text) {
 const isWide = () => matchMedia('(min-width: 760px)').matches;
 
 /** Title and prose. The prose is long: where it would push the operations off the screen it starts folded. */
-const introduction = (_Original, { React, getComponent, specSelectors }) => () => {
-  const { title, description = '' } = specSelectors.info().toJS();
-  const Markdown = getComponent('Markdown', true);
-  return React.createElement('div', { className: 'introduction' }, React.createElement('h2', null, title),
-    description !== '' && React.createElement('details', { open: isWide() },
-      React.createElement('summary', null, 'About this interface'), React.createElement(Markdown, { source: description })));
-};
+const introduction =
+  (_Original, { React, getComponent, specSelectors }) =>
+  () => {
+    const { title, description = '' } = specSelectors.info().toJS();
+    const Markdown = getComponent('Markdown', true);
+    return React.createElement(
+      'div',
+      { className: 'introduction' },
+      React.createElement('h2', null, title),
+      description !== '' &&
+        React.createElement(
+          'details',
+          { open: isWide() },
+          React.createElement('summary', null, 'About this interface'),
+          React.createElement(Markdown, { source: description }),
+        ),
+    );
+  };
 
 const isJson = (contentType) => /^application\/([\w.-]+\+)?json\b/i.test(contentType ?? '');
 
-const exactResponseBody = (Original, { React, getComponent }) => (props) => {
-  if (typeof props.content !== 'string' || props.content === '' || !isJson(props.contentType)) return React.createElement(Original, props);
-  const HighlightCode = getComponent('HighlightCode', true);
-  return React.createElement('div', null, React.createElement('h5', null, 'Response body'),
-    React.createElement(HighlightCode, { downloadable: true, fileName: 'response.json', language: 'json' }, layOutJson(props.content)));
-};
+const exactResponseBody =
+  (Original, { React, getComponent }) =>
+  (props) => {
+    if (typeof props.content !== 'string' || props.content === '' || !isJson(props.contentType))
+      return React.createElement(Original, props);
+    const HighlightCode = getComponent('HighlightCode', true);
+    return React.createElement(
+      'div',
+      null,
+      React.createElement('h5', null, 'Response body'),
+      React.createElement(HighlightCode, { downloadable: true, fileName: 'response.json', language: 'json' }, layOutJson(props.content)),
+    );
+  };
 
 /** Answers other than good ones are folded: each is long, and they are much the same everywhere. */
-const foldedResponse = (Original, { React, getComponent }) => (props) => {
-  if (/^2/.test(props.code)) return React.createElement(Original, props);
-  const Markdown = getComponent('Markdown', true);
-  const summary = React.createElement('summary', null, React.createElement(Markdown, { source: props.response?.get('description') ?? '' }));
-  return React.createElement('tr', { className: 'response' },
-    React.createElement('td', { className: 'response-col_status' }, props.code),
-    React.createElement('td', { className: 'response-col_description folded' }, React.createElement('details', null, summary,
-      React.createElement('table', null, React.createElement('tbody', null, React.createElement(Original, props))))));
-};
+const foldedResponse =
+  (Original, { React, getComponent }) =>
+  (props) => {
+    if (/^2/.test(props.code)) return React.createElement(Original, props);
+    const Markdown = getComponent('Markdown', true);
+    const summary = React.createElement(
+      'summary',
+      null,
+      React.createElement(Markdown, { source: props.response?.get('description') ?? '' }),
+    );
+    return React.createElement(
+      'tr',
+      { className: 'response' },
+      React.createElement('td', { className: 'response-col_status' }, props.code),
+      React.createElement(
+        'td',
+        { className: 'response-col_description folded' },
+        React.createElement(
+          'details',
+          null,
+          summary,
+          React.createElement('table', null, React.createElement('tbody', null, React.createElement(Original, props))),
+        ),
+      ),
+    );
+  };
 
 /** The command shows the headers that were sent, with a placeholder for the key: it may be pasted or photographed. */
-const curlWithoutKey = (headersOf) => (Original, { React }) => ({ request, ...rest }) => {
-  const shown = Object.entries({ ...headersOf(), ...(headersOf().authorization && { authorization: 'Bearer YOUR_API_KEY' }) });
-  return React.createElement(Original, { ...rest, request: shown.reduce((held, [name, value]) => held.setIn(['headers', name], value), request) });
-};
+const curlWithoutKey =
+  (headersOf) =>
+  (Original, { React }) =>
+  ({ request, ...rest }) => {
+    const shown = Object.entries({ ...headersOf(), ...(headersOf().authorization && { authorization: 'Bearer YOUR_API_KEY' }) });
+    return React.createElement(Original, {
+      ...rest,
+      request: shown.reduce((held, [name, value]) => held.setIn(['headers', name], value), request),
+    });
+  };
 
 const pageParts = (headersOf) => ({
   wrapComponents: {
-    authorizeBtn: nothing, authorizeOperationBtn: nothing, ServersContainer: nothing, SchemesContainer: nothing,
+    authorizeBtn: nothing,
+    authorizeOperationBtn: nothing,
+    ServersContainer: nothing,
+    SchemesContainer: nothing,
     InfoContainer: introduction,
     response: foldedResponse,
     responseBody: exactResponseBody,

@@ -92,7 +92,6 @@ const base = {
   rateLimitPerMinute: 1,
   corsOrigins: [],
   readTimeoutMs: 1,
-  bodyCacheBytes: 0,
   trustMs: 1,
   oidc: null,
   sync: { leaseMs: 1, renewMs: 1, retryBaseMs: 1, retryMaxMs: 1, maxAttempts: 1, pageSize: 1000, workers: 1, dropAfterMs: 1 },
