@@ -1,4 +1,5 @@
 // The environment, read through one schema that reports every problem at once. Only main.ts hands it process.env.
+import { isIP } from 'node:net';
 import { z } from 'zod';
 import type { EncryptionKey } from './core/keyring.ts';
 import type { Settings } from './core/settings.ts';
@@ -13,7 +14,29 @@ const list = z
       .map((item) => item.trim())
       .filter((item) => item !== ''),
   );
-const whole = (min: number, max: number, fallback: number) => z.coerce.number().int().min(min).max(max).default(fallback);
+const whole = (min: number, max: number, fallback: number) => {
+  const message = `must be a whole number from ${min} to ${max}`;
+  return z
+    .string()
+    .regex(/^\d{1,9}$/, message)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, message)
+    .default(fallback);
+};
+/** What Express takes: how many proxies stand in front, or which addresses they have. */
+const trustedProxies = z.string().transform((text, problem): boolean | number | string => {
+  if (text === 'true' || text === 'false') return text === 'true';
+  if (/^\d{1,2}$/.test(text)) return Number(text);
+  const legal = text.split(',').every((part) => {
+    const [address = '', prefix = '0', ...more] = part.trim().split('/');
+    const family = isIP(address);
+    if (['loopback', 'linklocal', 'uniquelocal'].includes(part.trim())) return true;
+    return family !== 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128) && more.length === 0;
+  });
+  if (legal) return text;
+  problem.addIssue({ code: 'custom', message: 'must be true, false, a number of proxies, or addresses and networks separated by commas' });
+  return z.NEVER;
+});
 const postgresUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must be a postgres:// address');
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https address' });
 const encryptionKeys = z.string().transform((text, problem): EncryptionKey[] => {
@@ -45,10 +68,7 @@ export const Environment = z.object({
   CONTROL_POOL_SIZE: whole(2, 100, 8),
   DATA_POOL_SIZE: whole(2, 100, 8),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
-  TRUST_PROXY: z
-    .string()
-    .default('')
-    .transform((text) => (text === '' ? false : /^\d+$/.test(text) ? Number(text) : text)),
+  TRUST_PROXY: trustedProxies.default(false),
   CORS_ORIGINS: list,
   RATE_LIMIT_PER_MINUTE: whole(1, 1_000_000, 60),
   READ_TIMEOUT_MS: whole(100, 600_000, 10_000),
@@ -60,6 +80,7 @@ export const Environment = z.object({
   OIDC_ISSUER: httpUrl.optional(),
   OIDC_AUDIENCE: z.string().min(1).optional(),
   OIDC_JWKS_URI: httpUrl.optional(),
+  OIDC_USERINFO_URI: httpUrl.optional(),
   DEMO_DATA: z.string().min(1).optional(),
 });
 type Environment = z.output<typeof Environment>;
@@ -73,24 +94,24 @@ export class BadEnvironment extends Error {
   }
 }
 
-function crossChecks(env: Environment): string[] {
+/** What no single variable can tell; works on the raw texts, so that these problems are named beside the others. */
+function crossChecks(given: Readonly<Record<string, string>>): string[] {
+  const has = (name: keyof Environment): boolean => given[name] !== undefined;
   const problems: string[] = [];
-  const need = (name: 'DATABASE_URL' | 'ENCRYPTION_KEY' | 'PUBLIC_URL') => {
-    if (env[name] === undefined) problems.push(`${name}: is required in production`);
-  };
-  if (env.NODE_ENV === 'production') {
-    need('DATABASE_URL');
-    need('ENCRYPTION_KEY');
-    need('PUBLIC_URL');
-    if (env.ALLOW_PRIVATE_ERP_HOSTS) problems.push('ALLOW_PRIVATE_ERP_HOSTS: is refused in production');
+  if (given['NODE_ENV'] === 'production') {
+    const needed = ['DATABASE_URL', 'ENCRYPTION_KEY', 'PUBLIC_URL'] as const;
+    problems.push(...needed.filter((name) => !has(name)).map((name) => `${name}: is required in production`));
+    if (flag(false).safeParse(given['ALLOW_PRIVATE_ERP_HOSTS']).data === true)
+      problems.push('ALLOW_PRIVATE_ERP_HOSTS: is refused in production');
   }
-  const oidc = [env.OIDC_ISSUER, env.OIDC_AUDIENCE, env.OIDC_JWKS_URI].filter((value) => value !== undefined).length;
-  if (oidc !== 0 && oidc !== 3) problems.push('OIDC_ISSUER, OIDC_AUDIENCE, OIDC_JWKS_URI: are needed together');
+  const oidc = (['OIDC_ISSUER', 'OIDC_AUDIENCE', 'OIDC_JWKS_URI'] as const).filter(has).length;
+  if ((oidc !== 0 && oidc !== 3) || (oidc === 0 && has('OIDC_USERINFO_URI')))
+    problems.push('OIDC_ISSUER, OIDC_AUDIENCE, OIDC_JWKS_URI: are needed together');
   return problems;
 }
 
 function toSettings(env: Environment): Settings {
-  const { OIDC_ISSUER: issuer, OIDC_AUDIENCE: audience, OIDC_JWKS_URI: jwksUri } = env;
+  const { OIDC_ISSUER: issuer, OIDC_AUDIENCE: audience, OIDC_JWKS_URI: jwksUri, OIDC_USERINFO_URI: userinfoUri = null } = env;
   return {
     publicUrl: (env.PUBLIC_URL ?? `http://${env.HOST.includes(':') ? `[${env.HOST}]` : env.HOST}:${env.PORT}`).replace(/\/+$/, ''),
     production: env.NODE_ENV === 'production',
@@ -114,25 +135,18 @@ function toSettings(env: Environment): Settings {
       workers: env.SYNC_WORKERS,
       dropAfterMs: 60_000,
     },
-    oidc: issuer !== undefined && audience !== undefined && jwksUri !== undefined ? { issuer, audience, jwksUri } : null,
+    oidc: issuer !== undefined && audience !== undefined && jwksUri !== undefined ? { issuer, audience, jwksUri, userinfoUri } : null,
   };
 }
 
 /** Throws BadEnvironment with every problem. Empty values count as absent, as in an .env file that lists all names. */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
-  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''));
+  const given = Object.fromEntries(
+    Object.entries(environment).flatMap(([name, value]) => (value === undefined || value.trim() === '' ? [] : [[name, value.trim()]])),
+  );
   const parsed = Environment.safeParse(given);
-  if (!parsed.success) {
-    const wrong = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
-    const missing =
-      given['NODE_ENV'] === 'production'
-        ? ['DATABASE_URL', 'ENCRYPTION_KEY', 'PUBLIC_URL']
-            .filter((name) => given[name] === undefined)
-            .map((name) => `${name}: is required in production`)
-        : [];
-    throw new BadEnvironment([...wrong, ...missing]);
-  }
-  const problems = crossChecks(parsed.data);
-  if (problems.length > 0) throw new BadEnvironment(problems);
+  const wrong = parsed.error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) ?? [];
+  const problems = [...wrong, ...crossChecks(given)];
+  if (!parsed.success || problems.length > 0) throw new BadEnvironment(problems);
   return { ...parsed.data, settings: toSettings(parsed.data) };
 }

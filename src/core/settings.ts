@@ -30,5 +30,12 @@ export type Settings = {
     /** How old a swapped-out table must be before it is dropped. */
     readonly dropAfterMs: number;
   };
-  readonly oidc: { readonly issuer: string; readonly audience: string; readonly jwksUri: string } | null;
+  readonly oidc: {
+    readonly issuer: string;
+    /** This service's own name as a resource, never a client id. */
+    readonly audience: string;
+    readonly jwksUri: string;
+    /** Asked once per person for a verified e-mail, where tokens carry none. */
+    readonly userinfoUri: string | null;
+  } | null;
 };

@@ -60,7 +60,9 @@ async function stillGood(ctx: Ctx, file: DemoFile): Promise<boolean> {
 }
 
 export async function demoKeys(ctx: Ctx, known: DemoFile | undefined): Promise<Keys> {
-  if (known !== undefined && (await stillGood(ctx, known))) return known;
+  if (known !== undefined && (await stillGood(ctx, known))) {
+    return { tenantId: known.tenantId, apiKey: known.apiKey, managementKey: known.managementKey };
+  }
   const tenantId = await demoOrganization(ctx);
   const reading = makeApiKey();
   const managing = makeApiKey();

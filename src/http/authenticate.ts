@@ -1,5 +1,7 @@
 // Finds out who calls and hands the routes a RequestCtx. Failed attempts are counted per address.
+import { isIP } from 'node:net';
 import type { Request, RequestHandler, Response } from 'express';
+import { ipKeyGenerator } from 'express-rate-limit';
 import type { Ctx, RequestCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
@@ -9,12 +11,14 @@ import { countFailure } from './rate-limit.ts';
 
 const headerText = (value: string | string[] | undefined): string | undefined => (typeof value === 'string' ? value : undefined);
 
-/** The caller's address, shortened to the /64 of an IPv6 network: one person holds all of it. */
-export function callerAddress(req: Request): string {
-  const ip = req.ip ?? req.socket.remoteAddress ?? 'unknown';
-  if (!ip.includes(':') || ip.startsWith('::ffff:')) return ip.replace(/^::ffff:/, '');
-  return ip.split(':').slice(0, 4).join(':');
+/** The caller's address. Behind proxies it is a header's word, so whatever is no address is none. */
+function callerAddress(req: Request): string {
+  const ip = (req.ip ?? req.socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/i, '');
+  return isIP(ip) === 0 ? 'unknown' : ip;
 }
+
+/** Whom failures count against: an IPv4 address, or the /64 of an IPv6 one, since one person holds all of it. */
+const networkOf = (ip: string): string => (isIP(ip) === 6 ? ipKeyGenerator(ip, 64) : ip);
 
 export function authenticate(ctx: Ctx, verify: VerifyToken): RequestHandler {
   return async (req, res, next) => {
@@ -34,7 +38,7 @@ export function authenticate(ctx: Ctx, verify: VerifyToken): RequestHandler {
       res.locals['ctx'] = requestCtx;
       res.locals['logged'] = { organizationId: principal.organization.id, credential: principal.credential };
     } catch (error) {
-      if (error instanceof AppError && error.status === 401) throw await countFailure(ctx, ip, error);
+      if (error instanceof AppError && error.status === 401) throw await countFailure(ctx, networkOf(ip), error);
       throw error;
     }
     next();

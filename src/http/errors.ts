@@ -21,11 +21,19 @@ const bodyParserProblems: Readonly<Record<string, AppError>> = {
   'request.size.invalid': new AppError('BAD_REQUEST', 'The body does not have the announced length'),
 };
 
-/** PostgreSQL's classes for "not now": no connection, too many, shutting down, cancelled by a timeout. */
-const notNow = /^(08|53|57)|^(ECONNREFUSED|ECONNRESET|EPIPE|ENOENT)$/;
+/** PostgreSQL's codes for "not now": no connection, too many, shutting down, cancelled by a timeout, a lost race for locks. */
+const notNow = /^(08|53|57)|^(40001|40P01|55P03)$|^(ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN)$/;
+const lostConnection =
+  /timeout exceeded when trying to connect|Timeout acquiring a connection|Connection terminated|connection error and is not queryable/;
 const errorText = (error: unknown, key: 'type' | 'code'): string => {
   const value = typeof error === 'object' && error !== null ? (error as Record<string, unknown>)[key] : undefined;
   return typeof value === 'string' ? value : '';
+};
+
+/** What Express and its body parser blame on the caller: broken compression, a malformed escape, an impossible length. */
+const isUnreadable = (error: unknown): boolean => {
+  const status = error instanceof Error && 'expose' in error && error.expose === true && 'status' in error ? error.status : 0;
+  return typeof status === 'number' && status >= 400 && status < 500;
 };
 
 /** The AppError that a caller may see for any thrown value. */
@@ -34,9 +42,9 @@ export function toAppError(error: unknown): AppError {
   if (error instanceof URIError) return new AppError('BAD_REQUEST', 'The address holds a malformed escape');
   const parser = bodyParserProblems[errorText(error, 'type')];
   if (parser !== undefined) return parser;
-  const poolTimeout =
-    error instanceof Error && /timeout exceeded when trying to connect|Timeout acquiring a connection/.test(error.message);
-  if (poolTimeout || notNow.test(errorText(error, 'code'))) {
+  if (isUnreadable(error)) return new AppError('BAD_REQUEST', "The request can't be read", { cause: error });
+  const lost = error instanceof Error && lostConnection.test(error.message);
+  if (lost || notNow.test(errorText(error, 'code'))) {
     return new AppError('INTERNAL_ERROR', 'The service is busy or its database is away; try again', {
       status: 503,
       headers: { 'Retry-After': '2' },

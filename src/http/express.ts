@@ -53,22 +53,19 @@ const servePublic =
 
 const methods = { GET: 'get', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 'delete' } as const;
 
-/** Answers 405 with `Allow` where the path is known and the method isn't. */
-function refuseOtherMethods(router: Router, routes: readonly AnyRoute[]): void {
-  const allowed = new Map<string, string[]>();
-  for (const { path, method } of routes) {
-    const held = allowed.get(path) ?? [];
-    allowed.set(path, [...held, method, ...(method === 'GET' ? ['HEAD'] : [])]);
-  }
-  for (const [path, names] of allowed) {
-    router.all(expressPath(path), (req) => {
-      throw new AppError('BAD_REQUEST', `${req.method} is not allowed here`, {
-        status: 405,
-        headers: { Allow: names.join(', ') },
-        details: [{ path: '', code: 'method_not_allowed', message: `Allowed: ${names.join(', ')}` }],
-      });
+/** Answers 405 with `Allow` where the address is known and the method isn't. */
+function refuseOtherMethods(routes: readonly AnyRoute[]): RequestHandler {
+  const known = routes.map(({ path, method }) => ({ method, form: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}/?$`) }));
+  return (req, _res, next) => {
+    const methods = known.filter(({ form }) => form.test(req.path)).map(({ method }) => method);
+    if (methods.length === 0) return next();
+    const allowed = [...new Set([...methods, ...(methods.includes('GET') ? ['HEAD'] : [])])].join(', ');
+    throw new AppError('BAD_REQUEST', `${req.method} is not allowed here`, {
+      status: 405,
+      headers: { Allow: allowed },
+      details: [{ path: '', code: 'method_not_allowed', message: `Allowed: ${allowed}` }],
     });
-  }
+  };
 }
 
 /** Addresses without parameters go first, so that `/whoami/organizations` is never taken for an id. */
@@ -89,7 +86,7 @@ export function routeRouter(ctx: Ctx, routes: readonly AnyRoute[], verify: Verif
   for (const route of [...routes].sort(literalFirst)) {
     if (route.access === 'credential') guarded[methods[route.method]](expressPath(route.path), serve(route));
   }
-  refuseOtherMethods(guarded, routes);
+  guarded.use(refuseOtherMethods(routes));
   router.use(guarded);
   return router;
 }

@@ -9,8 +9,8 @@ import type { Answer, Route } from './route.ts';
 
 const waitMs = 10_000;
 const pollMs = 100;
-/** Longer than any handler runs: after that the first request is taken for dead. */
-const lockSeconds = 60;
+/** Longer than any handler runs (reading an ERP's metadata may take 300 s): after that the first request is taken for dead. */
+const lockSeconds = 330;
 const acceptable = /^[\x21-\x7e]{1,255}$/;
 
 type Stored = { request_hash: Buffer; status: number | null; body: unknown; locked: boolean };
@@ -60,7 +60,8 @@ async function settle(ctx: RequestCtx, route: Route, key: string, answer: Answer
   await inTransaction(ctx, async (tx) => {
     if (answer === null) await tx.raw(`delete from idempotency_keys where ${condition}`, where);
     else {
-      const secrets = Object.fromEntries((route.writeOnce ?? []).map((name) => [name, null]));
+      const once = answer.status < 300 ? (route.writeOnce ?? []) : [];
+      const secrets = Object.fromEntries(once.map((name) => [name, null]));
       const body = answer.body === undefined ? null : JSON.stringify({ ...answer.body, ...secrets });
       await tx.raw(`update idempotency_keys set status = ?, body = ?::jsonb, locked_until = null where ${condition}`, [
         answer.status,
@@ -109,12 +110,13 @@ export async function once(
     }
     await delay(pollMs);
   }
-  try {
-    const answer = await handle();
-    await settle(ctx, route, key, answer);
-    return { answer, replayed: false };
-  } catch (error) {
-    await settle(ctx, route, key, storable(error, ctx.requestId));
+  // What was done is done: an answer that can't be stored is still given, and the key stays locked until it runs out.
+  const keep = (answer: Answer | null): Promise<void> =>
+    settle(ctx, route, key, answer).catch((error: unknown) => ctx.log.warn({ err: error }, 'an answer could not be kept for repetition'));
+  const answer = await handle().catch(async (error: unknown) => {
+    await keep(storable(error, ctx.requestId));
     throw error;
-  }
+  });
+  await keep(answer);
+  return { answer, replayed: false };
 }

@@ -79,8 +79,9 @@ function responses(route: AnyRoute, components: Map<string, SchemaObject>): Resp
     401: errorResponse('Missing or invalid authentication'),
     ...(route.permission !== 'any' && { 403: errorResponse(`The permission ${route.permission} is missing`) }),
     ...(route.path.includes('{') && { 404: errorResponse('It does not exist, or belongs to another organization') }),
-    ...(route.body !== undefined && { 422: errorResponse('The body breaks a rule') }),
-    429: errorResponse('Too many requests'),
+    ...((route.body !== undefined || route.method === 'POST') && { 422: errorResponse('The body breaks a rule, or the state forbids it') }),
+    429: { ...errorResponse('Too many requests'), headers: { 'Retry-After': { schema: { type: 'integer' }, description: 'Seconds to wait' } } },
+    500: errorResponse('Something went wrong here'),
   };
 }
 

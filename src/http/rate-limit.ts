@@ -8,29 +8,30 @@ import { AppError } from '../core/errors.ts';
 export const windowSeconds = 60;
 const failuresPerMinute = 20;
 
-type Window = { hits: number; resets_at: Date };
+type Window = { hits: number; seconds_left: number };
 
-/** Counts one more hit in the key's window and says how many there are. */
-export async function hit(ctx: Pick<Ctx, 'db'>, key: string): Promise<{ hits: number; resetsAt: Date }> {
+/** Counts one more hit in the key's window; says how many there are and how long the window still lasts. */
+export async function hit(ctx: Pick<Ctx, 'db'>, key: string): Promise<{ hits: number; secondsLeft: number }> {
   const { rows } = await ctx.db.control.raw<{ rows: Window[] }>(
     `insert into rate_limits as held (key, hits, resets_at) values (?, 1, clock_timestamp() + make_interval(secs => ?))
      on conflict (key) do update set
        hits = case when held.resets_at <= clock_timestamp() then 1 else held.hits + 1 end,
        resets_at = case when held.resets_at <= clock_timestamp() then excluded.resets_at else held.resets_at end
-     returning hits, resets_at`,
+     returning hits, extract(epoch from resets_at - clock_timestamp())::float8 as seconds_left`,
     [key, windowSeconds],
   );
   const row = rows[0];
   if (row === undefined) throw new Error('the rate limit was not counted');
-  return { hits: row.hits, resetsAt: row.resets_at };
+  return { hits: row.hits, secondsLeft: row.seconds_left };
 }
 
-function databaseStore(ctx: Pick<Ctx, 'db'>): Store {
+/** The library measures with this machine's clock, so it gets the end of the window in that clock's time. */
+function databaseStore(ctx: Pick<Ctx, 'db' | 'clock'>): Store {
   return {
     localKeys: false,
     increment: async (key): Promise<ClientRateLimitInfo> => {
-      const { hits, resetsAt } = await hit(ctx, key);
-      return { totalHits: hits, resetTime: resetsAt };
+      const { hits, secondsLeft } = await hit(ctx, key);
+      return { totalHits: hits, resetTime: new Date(ctx.clock.now().getTime() + secondsLeft * 1000) };
     },
     decrement: async (key) => {
       await ctx.db.control.raw('update rate_limits set hits = greatest(hits - 1, 0) where key = ?', [key]);
@@ -63,8 +64,8 @@ export function requestBudget(ctx: Ctx, keyOf: (req: Request, res: Response) => 
 }
 
 /** A failed authentication: 401 for the first few of a minute from one address, 429 after. */
-export async function countFailure(ctx: Pick<Ctx, 'db' | 'clock'>, ip: string, refusal: AppError): Promise<AppError> {
-  const { hits, resetsAt } = await hit(ctx, `failed-authentication:${ip}`);
+export async function countFailure(ctx: Pick<Ctx, 'db'>, network: string, refusal: AppError): Promise<AppError> {
+  const { hits, secondsLeft } = await hit(ctx, `failed-authentication:${network}`);
   if (hits <= failuresPerMinute) return refusal;
-  return exceeded(Math.max(1, Math.min(windowSeconds, Math.ceil((resetsAt.getTime() - ctx.clock.now().getTime()) / 1000))));
+  return exceeded(Math.max(1, Math.ceil(secondsLeft)));
 }

@@ -90,10 +90,34 @@ export const toDetails = (error: z.ZodError): ErrorDetail[] =>
 
 const nothing = z.strictObject({});
 
+/** How many problems one answer names. */
+const mostDetails = 100;
+
+/** Texts that no database column holds: NUL and halves of surrogate pairs. A loop, because nesting may be deeper than the stack. */
+function unstorableTexts(raw: unknown): ErrorDetail[] {
+  const found: ErrorDetail[] = [];
+  const waiting: { value: unknown; path: PropertyKey[] }[] = [{ value: raw, path: [] }];
+  const check = (text: string, path: readonly PropertyKey[]): void => {
+    if (text.includes('\0') || !text.isWellFormed())
+      found.push({ path: pathText(path), code: 'unstorable_text', message: 'must not hold NUL or broken characters' });
+  };
+  for (let next = waiting.pop(); next !== undefined && found.length < mostDetails; next = waiting.pop()) {
+    const { value, path } = next;
+    if (typeof value === 'string') check(value, path);
+    if (typeof value !== 'object' || value === null) continue;
+    for (const [key, item] of Object.entries(value)) {
+      if (typeof item === 'object' || typeof item === 'string')
+        waiting.push({ value: item, path: path.length > 8 ? path : [...path, Array.isArray(value) ? Number(key) : key] });
+    }
+  }
+  return found;
+}
+
 function parsePart(schema: z.ZodType, raw: unknown, refuse: (details: ErrorDetail[]) => AppError): unknown {
   const result = schema.safeParse(raw);
-  if (result.success) return result.data;
-  throw refuse(toDetails(result.error));
+  const details = [...(result.success ? [] : toDetails(result.error)), ...unstorableTexts(raw)];
+  if (result.success && details.length === 0) return result.data;
+  throw refuse(details.slice(0, mostDetails));
 }
 
 const badPath = (details: ErrorDetail[]) => new AppError('BAD_REQUEST', 'The path is not valid', { details });

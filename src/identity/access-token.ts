@@ -1,46 +1,83 @@
 // Verifies OAuth 2.0 access tokens (JWT) of the configured identity provider. The algorithm list is closed, keys come from the
 // provider's JWKS alone, and an ID token is no access token: its audience is a client, ours is this service.
 import jwt, { type JwtHeader, type JwtPayload } from 'jsonwebtoken';
-import { JwksClient } from 'jwks-rsa';
+import { JwksClient, JwksRateLimitError } from 'jwks-rsa';
+import { unavailable } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { Settings } from '../core/settings.ts';
 
 export type TokenClaims = {
   readonly issuer: string;
   readonly subject: string;
-  /** Only when the token itself says that the issuer verified it. */
-  readonly verifiedEmail: string | null;
+  /** Only what the token itself, or else the issuer's userinfo, calls verified. */
+  verifiedEmail(): Promise<string | null>;
   /** A scope naming portal:read bounds the token to reading. */
   readonly readOnly: boolean;
 };
 
-/** Undefined for any token that must not be believed. */
+/** Undefined for any token that must not be believed. Throws 503 while the provider's keys can't be had. */
 export type VerifyToken = (token: string) => Promise<TokenClaims | undefined>;
 
+type Oidc = NonNullable<Settings['oidc']>;
+
 const algorithms: jwt.Algorithm[] = ['RS256', 'PS256', 'ES256'];
+/** Many providers say plain JWT or nothing at all; the audience tells their ID tokens apart. */
 const accessTokenTypes = new Set(['at+jwt', 'application/at+jwt', 'jwt']);
 const clockToleranceSeconds = 5;
+const providerTimeoutMs = 5_000;
 
-function toClaims(payload: JwtPayload): TokenClaims | undefined {
-  if (typeof payload.iss !== 'string' || typeof payload.sub !== 'string' || payload.sub === '' || typeof payload.exp !== 'number')
-    return undefined;
-  const email = payload['email_verified'] === true && typeof payload['email'] === 'string' ? payload['email'] : null;
-  const scopes = typeof payload['scope'] === 'string' ? payload['scope'].split(' ') : [];
+const verifiedEmailIn = (claims: Record<string, unknown>): string | null =>
+  claims['email_verified'] === true && typeof claims['email'] === 'string' ? claims['email'] : null;
+
+/** Providers write the granted scopes as `scope` or `scp`, as one text or as a list. */
+const scopesOf = (payload: JwtPayload): string[] =>
+  [payload['scope'], payload['scp']].flat().flatMap((value) => (typeof value === 'string' ? value.split(' ') : []));
+
+/** The e-mail by the provider's userinfo; null when it has none for this token or can't be asked. */
+async function askUserinfo(uri: string, token: string, subject: string, log: Log): Promise<string | null> {
+  try {
+    const headers = { authorization: `Bearer ${token}`, accept: 'application/json' };
+    const response = await fetch(uri, { headers, redirect: 'error', signal: AbortSignal.timeout(providerTimeoutMs) });
+    if (!response.ok) return null;
+    const body: unknown = await response.json();
+    if (typeof body !== 'object' || body === null) return null;
+    const claims = body as Record<string, unknown>;
+    return claims['sub'] === subject ? verifiedEmailIn(claims) : null;
+  } catch (error) {
+    log.warn({ err: error }, "the identity provider's userinfo could not be asked");
+    return null;
+  }
+}
+
+function toClaims(payload: JwtPayload, token: string, oidc: Oidc, log: Log): TokenClaims | undefined {
+  const { iss: issuer, sub: subject, exp } = payload;
+  if (typeof issuer !== 'string' || typeof subject !== 'string' || subject === '' || typeof exp !== 'number') return undefined;
   return {
-    issuer: payload.iss,
-    subject: payload.sub,
-    verifiedEmail: email,
-    readOnly: scopes.includes('portal:read') && !scopes.includes('portal:write'),
+    issuer,
+    subject,
+    verifiedEmail: async () =>
+      verifiedEmailIn(payload) ?? (oidc.userinfoUri === null ? null : askUserinfo(oidc.userinfoUri, token, subject, log)),
+    readOnly: scopesOf(payload).includes('portal:read'),
   };
 }
 
-const decodedHeader = (token: string): JwtHeader | undefined => {
+/** The header of a token that may be worth a look at the keys. */
+function usableHeader(token: string): (JwtHeader & { kid: string }) | undefined {
+  let header: JwtHeader | undefined;
   try {
-    return jwt.decode(token, { complete: true })?.header;
+    header = jwt.decode(token, { complete: true })?.header;
   } catch {
     return undefined;
   }
-};
+  const { kid, alg, typ, crit } = (header ?? {}) as Partial<Record<'kid' | 'alg' | 'typ' | 'crit', unknown>>;
+  if (header === undefined || typeof kid !== 'string' || crit !== undefined) return undefined;
+  if (!algorithms.includes(alg as jwt.Algorithm)) return undefined;
+  if (typ !== undefined && !(typeof typ === 'string' && accessTokenTypes.has(typ.toLowerCase()))) return undefined;
+  return { ...header, kid };
+}
+
+const keysAreAway = (error: unknown): boolean =>
+  error instanceof JwksRateLimitError || (error instanceof Error && 'isEndpointUnavailable' in error && error.isEndpointUnavailable === true);
 
 export function openTokenVerifier(oidc: Settings['oidc'], log: Log): VerifyToken {
   if (oidc === null) return async () => undefined;
@@ -48,14 +85,14 @@ export function openTokenVerifier(oidc: Settings['oidc'], log: Log): VerifyToken
     jwksUri: oidc.jwksUri,
     cache: true,
     cacheMaxAge: 600_000,
+    cacheMaxAgeFallback: 3_600_000,
     rateLimit: true,
     jwksRequestsPerMinute: 10,
-    timeout: 5_000,
+    timeout: providerTimeoutMs,
   });
   return async (token) => {
-    const header = decodedHeader(token);
-    if (header?.kid === undefined || !algorithms.includes(header.alg as jwt.Algorithm)) return undefined;
-    if (header.typ !== undefined && !accessTokenTypes.has(header.typ.toLowerCase())) return undefined;
+    const header = usableHeader(token);
+    if (header === undefined) return undefined;
     try {
       const key = await keys.getSigningKey(header.kid);
       const payload = jwt.verify(token, key.getPublicKey(), {
@@ -64,8 +101,9 @@ export function openTokenVerifier(oidc: Settings['oidc'], log: Log): VerifyToken
         audience: oidc.audience,
         clockTolerance: clockToleranceSeconds,
       });
-      return typeof payload === 'string' ? undefined : toClaims(payload);
+      return typeof payload === 'string' ? undefined : toClaims(payload, token, oidc, log);
     } catch (error) {
+      if (keysAreAway(error)) throw unavailable("The identity provider's keys can't be had; try again", 10, error);
       log.debug({ err: error }, 'a token was refused');
       return undefined;
     }

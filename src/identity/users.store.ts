@@ -9,19 +9,24 @@ export type Membership = {
   readonly role: { readonly id: string; readonly name: string; readonly builtIn: boolean; readonly permissions: readonly string[] };
 };
 
+async function findLinked(ctx: Pick<Ctx, 'db'>, { issuer, subject }: Pick<TokenClaims, 'issuer' | 'subject'>): Promise<User | undefined> {
+  const { rows } = await ctx.db.control.raw<{ rows: User[] }>('select id, email, name from find_identity(?, ?)', [issuer, subject]);
+  return rows[0];
+}
+
 /** The user linked to the token's subject; at first sight linked by an e-mail that the issuer verified. */
 export async function findUserByToken(ctx: Pick<Ctx, 'db'>, claims: TokenClaims): Promise<User | undefined> {
-  const linked = await ctx.db.control.raw<{ rows: User[] }>('select id, email, name from find_identity(?, ?)', [
-    claims.issuer,
-    claims.subject,
-  ]);
-  if (linked.rows[0] !== undefined || claims.verifiedEmail === null) return linked.rows[0];
+  const linked = await findLinked(ctx, claims);
+  if (linked !== undefined) return linked;
+  const email = await claims.verifiedEmail();
+  if (email === null) return undefined;
   const made = await ctx.db.control.raw<{ rows: User[] }>('select id, email, name from link_identity(?, ?, ?)', [
     claims.issuer,
     claims.subject,
-    claims.verifiedEmail,
+    email,
   ]);
-  return made.rows[0];
+  // Nobody was linked: another request of the same person may have been faster.
+  return made.rows[0] ?? findLinked(ctx, claims);
 }
 
 type MembershipRow = {

@@ -36,13 +36,21 @@ export const platformRoutes: readonly AnyRoute[] = [
   }),
 ];
 
-export const describePlatform = (publicUrl: string): Record<string, unknown> =>
-  describeRoutes(platformRoutes, {
+const described = new Map<string, Record<string, unknown>>();
+
+/** Made once per address: anyone may ask for it, without a credential. */
+export function describePlatform(publicUrl: string): Record<string, unknown> {
+  const held = described.get(publicUrl);
+  if (held !== undefined) return held;
+  const made = describeRoutes(platformRoutes, {
     title: 'Portal Service: management interface',
     version: '1.0.0',
     description,
     serverUrl: `${publicUrl}${platformBase}`,
   });
+  described.set(publicUrl, made);
+  return made;
+}
 
 export function platformRouter(ctx: Ctx, verify: VerifyToken): Router {
   checkRoutes(platformRoutes);

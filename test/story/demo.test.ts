@@ -1,0 +1,141 @@
+// The newcomer's way: the demo as a process of its own, killed at every step of its first start, then used by what it printed.
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DemoFile } from '../../src/demo/keys.ts';
+
+const run = promisify(execFile);
+const script = path.resolve('scripts/run.mjs');
+let folder: string;
+const alive = new Set<ChildProcess>();
+
+type Demo = {
+  readonly process: ChildProcess;
+  readonly output: () => string;
+  seen(text: string): Promise<void>;
+  ended(): Promise<number | null>;
+};
+
+function startDemo(environment: Record<string, string> = {}): Demo {
+  const child = spawn(process.execPath, [script, 'demo'], {
+    cwd: folder,
+    env: { PATH: process.env['PATH'], HOME: folder, PORT: '0', ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  alive.add(child);
+  let text = '';
+  const watchers = new Set<() => void>();
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => {
+      text += chunk.toString();
+      for (const look of watchers) look();
+    });
+  }
+  const exit = new Promise<number | null>((resolve) => child.once('close', resolve)).finally(() => alive.delete(child));
+  const seen = (wanted: string) =>
+    new Promise<void>((resolve, reject) => {
+      const look = () => {
+        if (!text.includes(wanted)) return;
+        watchers.delete(look);
+        resolve();
+      };
+      watchers.add(look);
+      look();
+      exit.then(() => reject(new Error(`the demo ended without saying "${wanted}":\n${text}`)));
+    });
+  return { process: child, output: () => text, seen, ended: () => exit };
+}
+
+const readFileOf = async (): Promise<DemoFile> => DemoFile.parse(JSON.parse(await readFile(path.join(folder, '.data/demo.json'), 'utf8')));
+const readRecords = async (demo: DemoFile, address: string) => {
+  const response = await fetch(`${demo.baseUrl}/api/public/${demo.version}/${address}`, {
+    headers: { authorization: `Bearer ${demo.apiKey}`, 'x-tenant-id': demo.tenantId },
+  });
+  return {
+    status: response.status,
+    etag: response.headers.get('etag'),
+    body: (await response.json()) as { pagination: { total: number } },
+  };
+};
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'portal-demo-'));
+});
+afterAll(async () => {
+  for (const child of alive) child.kill('SIGTERM');
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe('npm run demo', () => {
+  it('killed at any step goes on from there and serves v1; killed again it serves the same', { timeout: 120_000 }, async () => {
+    const steps = [
+      'Starting the simulated',
+      'Starting the service',
+      'Connecting',
+      'Reading its metadata',
+      'Syncing customers',
+      'Syncing invoices',
+      'Publishing',
+    ];
+    for (const step of steps) {
+      const killed = startDemo();
+      await Promise.race([killed.seen(step), killed.seen('Try it')]);
+      killed.process.kill('SIGKILL');
+      await killed.ended();
+    }
+    const first = startDemo();
+    await first.seen('Stop with Ctrl-C');
+    const demo = await readFileOf();
+    const before = await readRecords(demo, 'invoices?pageSize=3');
+    expect(before.status).toBe(200);
+    expect(before.body.pagination.total).toBeGreaterThan(1_000);
+    first.process.kill('SIGKILL');
+    await first.ended();
+
+    const second = startDemo();
+    await second.seen('Stop with Ctrl-C');
+    const again = await readFileOf();
+    expect({ ...again, baseUrl: '', netsuiteUrl: '' }).toEqual({ ...demo, baseUrl: '', netsuiteUrl: '' });
+    expect(await readRecords(again, 'invoices?pageSize=3')).toEqual(before);
+
+    const commands = second
+      .output()
+      .split('\n')
+      .map((line) => line.trim())
+      .filter((line) => line.startsWith('curl '));
+    expect(commands).toHaveLength(4);
+    for (const command of commands) {
+      const { stdout } = await run('bash', ['-c', command.replace('curl ', 'curl -sS --fail-with-body ')]);
+      const answer = JSON.parse(stdout) as { data?: unknown[]; user?: unknown };
+      expect(answer.user ?? answer.data?.length).toBeTruthy();
+    }
+    second.process.kill('SIGTERM');
+    expect(await second.ended()).toBe(0);
+  });
+
+  it('keeps its keys to itself and tells what stands in the way', { timeout: 60_000 }, async () => {
+    expect((await stat(path.join(folder, '.data/demo.json'))).mode & 0o777).toBe(0o600);
+    const first = startDemo();
+    await first.seen('Stop with Ctrl-C');
+    const { baseUrl } = await readFileOf();
+    const rival = startDemo({ PORT: new URL(baseUrl).port });
+    expect(await rival.ended()).toBe(1);
+    expect(rival.output()).toMatch(/in use|already|another process/i);
+    const production = startDemo({
+      NODE_ENV: 'production',
+      DATABASE_URL: 'postgres://127.0.0.1/x',
+      ENCRYPTION_KEY: `k:${Buffer.alloc(32).toString('base64')}`,
+      PUBLIC_URL: 'https://portal.example',
+    });
+    expect(await production.ended()).toBe(1);
+    expect(production.output()).toContain('not for production');
+    const badData = startDemo({ DEMO_DATA: '/nonexistent', DATA_DIR: path.join(folder, 'other') });
+    expect(await badData.ended()).toBe(1);
+    expect(badData.output()).toContain('/nonexistent');
+    first.process.kill('SIGTERM');
+    expect(await first.ended()).toBe(0);
+  });
+});
