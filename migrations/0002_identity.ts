@@ -14,6 +14,7 @@ create table organizations (
   slug text not null constraint organization_slug_is_unique unique,
   name text not null,
   last_schema_version integer not null default 0,
+  erp_account_id text,
   created_at timestamptz not null default now(),
   constraint organization_slug_is_legal check (slug ~ '^[a-z0-9][a-z0-9-]{0,62}$')
 );
@@ -64,6 +65,7 @@ create table api_keys (
   secret_hash bytea not null constraint api_key_secret_is_unique unique,
   previous_secret_hash bytea constraint api_key_previous_secret_is_unique unique,
   previous_expires_at timestamptz,
+  previous_created_by uuid references users,
   scope_versions text[] not null default '{}',
   scope_resources text[] not null default '{}',
   scope_permissions text[] not null default '{}',

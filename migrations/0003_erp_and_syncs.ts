@@ -54,11 +54,23 @@ create table sync_configs (
   max_delete_share numeric not null default 0.02 check (max_delete_share between 0 and 1),
   alert_recipients text[] not null default '{}',
   paused_reason jsonb,
+  scheduled_since timestamptz not null default now(),
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   constraint one_config_per_record_type unique (organization_id, record_type),
   constraint sync_config_of_organization unique (organization_id, id)
 );
+
+-- Slots count from here on: a schedule that is changed or switched on does not catch up on what lay before. Other changes of a
+-- configuration, its name say, must not swallow a slot that is due; neither must a pause that ends.
+create function note_schedule_change() returns trigger language plpgsql as $$
+begin
+  if (new.schedule, new.timezone, new.enabled) is distinct from (old.schedule, old.timezone, old.enabled) then
+    new.scheduled_since := clock_timestamp();
+  end if;
+  return new;
+end $$;
+create trigger schedule_changes before update on sync_configs for each row execute function note_schedule_change();
 
 create table sync_runs (
   id uuid primary key,
@@ -80,6 +92,8 @@ create table sync_runs (
   lease_owner text,
   wake_at timestamptz,
   cancel_requested boolean not null default false,
+  -- Whether the organization's schema may hold something that this run staged.
+  staged boolean not null default false,
   progress jsonb,
   counts jsonb,
   proof jsonb not null default '[]',
@@ -93,6 +107,7 @@ create unique index one_queued_run_per_config on sync_runs (sync_config_id) wher
 create unique index one_run_per_slot on sync_runs (sync_config_id, scheduled_for) where trigger = 'schedule';
 create index on sync_runs (organization_id, queued_at desc, id desc);
 create index on sync_runs (sync_config_id, queued_at desc, id desc);
+create index staged_runs on sync_runs (queued_at) where staged;
 create index open_runs on sync_runs (queued_at) where status in ('queued', 'running', 'waiting', 'publishing');
 
 create table sync_run_events (

@@ -6,7 +6,8 @@ export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
 set local role portal_owner;
 
--- Who holds the secret with this hash? Revoked and expired keys are told apart by the caller.
+-- Who holds the secret with this hash? Revoked and expired keys are told apart by the caller. During the grace period of a
+-- rotation the old secret goes on acting for whoever it acted for before, and for nobody with more power.
 create function find_api_key(hash bytea) returns table (
   id uuid, organization_id uuid, organization_slug text, organization_name text, scope_versions text[], scope_resources text[],
   scope_permissions text[], expires_at timestamptz, revoked_at timestamptz, user_id uuid, user_email text, user_name text,
@@ -17,8 +18,8 @@ language sql stable security definer set search_path = public, pg_temp as $$
          k.revoked_at, u.id, u.email, u.name, r.id, r.name, r.built_in, r.permissions, clock_timestamp()
   from api_keys k
   join organizations o on o.id = k.organization_id
-  join users u on u.id = k.created_by
-  left join memberships m on m.organization_id = k.organization_id and m.user_id = k.created_by
+  join users u on u.id = case when k.secret_hash = hash then k.created_by else coalesce(k.previous_created_by, k.created_by) end
+  left join memberships m on m.organization_id = k.organization_id and m.user_id = u.id
   left join roles r on r.id = m.role_id
   where k.secret_hash = hash or k.previous_secret_hash = hash $$;
 
@@ -58,46 +59,62 @@ begin
 end $$;
 
 -- Every enabled schedule, for the tick.
-create function scheduled_sync_configs() returns table (organization_id uuid, id uuid, schedule text, timezone text, last_slot timestamptz, created_at timestamptz)
+create function scheduled_sync_configs() returns table (organization_id uuid, id uuid, schedule text, timezone text, last_slot timestamptz, since timestamptz)
 language sql stable security definer set search_path = public, pg_temp as $$
   select c.organization_id, c.id, c.schedule, c.timezone,
          (select max(r.scheduled_for) from sync_runs r where r.sync_config_id = c.id and r.trigger = 'schedule'),
-         greatest(c.created_at, c.updated_at)
+         c.scheduled_since
   from sync_configs c where c.enabled and c.schedule is not null and c.paused_reason is null $$;
 
 -- Claims the oldest run that may be worked on and gives it a new lease: queued, due after waiting, or left by a dead worker.
+-- A run that lost its worker has had one more attempt without progress; a worker that hands its run over leaves no name behind.
 create function claim_sync_run(worker text, lease interval) returns table (organization_id uuid, run_id uuid, lease_epoch integer, taken_over boolean)
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare chosen sync_runs%rowtype;
 begin
-  select * into chosen from sync_runs r
-  where (r.status = 'queued' and not exists (
-           select from sync_runs other where other.sync_config_id = r.sync_config_id and other.status in ('running', 'waiting', 'publishing')))
-     or (r.status = 'waiting' and r.wake_at <= clock_timestamp())
-     or (r.status in ('running', 'publishing') and r.lease_until < clock_timestamp())
-  order by r.queued_at, r.id limit 1 for update skip locked;
-  if not found then return; end if;
-  begin
-    update sync_runs r set
-      status = case when r.status = 'publishing' then 'publishing' else 'running' end,
-      lease_epoch = r.lease_epoch + 1, lease_until = clock_timestamp() + lease, lease_owner = worker, wake_at = null,
-      attempt = r.attempt + 1, started_at = coalesce(r.started_at, clock_timestamp())
-    where r.id = chosen.id;
-  exception when unique_violation then return; -- a rival run of that config became active in between
-  end;
-  return query select chosen.organization_id, chosen.id, chosen.lease_epoch + 1, chosen.status in ('running', 'publishing');
+  for try in 1..20 loop
+    select * into chosen from sync_runs r
+    where (r.status = 'queued' and not exists (
+             select from sync_runs other where other.sync_config_id = r.sync_config_id and other.status in ('running', 'waiting', 'publishing')))
+       or (r.status = 'waiting' and r.wake_at <= clock_timestamp())
+       or (r.status in ('running', 'publishing') and r.lease_until < clock_timestamp())
+    order by r.queued_at, r.id limit 1 for update skip locked;
+    if not found then return; end if;
+    begin
+      update sync_runs r set
+        status = case when r.status = 'publishing' then 'publishing' else 'running' end,
+        lease_epoch = r.lease_epoch + 1, lease_until = clock_timestamp() + lease, lease_owner = worker, wake_at = null, staged = true,
+        attempt = r.attempt + 1, started_at = coalesce(r.started_at, clock_timestamp()),
+        attempts_without_progress = r.attempts_without_progress
+          + case when r.status in ('running', 'publishing') and r.lease_owner is not null then 1 else 0 end
+      where r.id = chosen.id;
+      return query select chosen.organization_id, chosen.id, chosen.lease_epoch + 1, chosen.status in ('running', 'publishing');
+      return;
+    exception when unique_violation then null; -- a rival run of that config became active in between: look again
+    end;
+  end loop;
 end $$;
 
--- When the next waiting or leased run may need a worker; null when none does.
-create function next_run_wake_at() returns timestamptz
+-- Runs that ended elsewhere, by a cancellation say, before what they staged was cleared away.
+create function ended_staged_runs() returns table (organization_id uuid, run_id uuid)
 language sql stable security definer set search_path = public, pg_temp as $$
-  select min(case r.status when 'waiting' then r.wake_at when 'queued' then clock_timestamp() else r.lease_until end)
-  from sync_runs r where r.status in ('queued', 'running', 'waiting', 'publishing') $$;
+  select r.organization_id, r.id from sync_runs r
+  where r.staged and r.status in ('succeeded', 'partial', 'failed', 'cancelled') order by r.queued_at limit 100 $$;
 
 -- Drafts whose publication a stopped process left unfinished.
 create function unfinished_publications() returns table (organization_id uuid, id uuid)
 language sql stable security definer set search_path = public, pg_temp as $$
   select s.organization_id, s.id from api_schemas s where s.status = 'draft' and s.publication ->> 'status' = 'running' $$;
+
+-- Takes away what nobody asks for any more: rate-limit windows, stored answers after 24 h, run events after 30 days, runs after
+-- a year unless they are their configuration's last.
+create function prune_expired() returns void language sql security definer set search_path = public, pg_temp as $$
+  delete from rate_limits where resets_at < clock_timestamp() - interval '1 minute';
+  delete from idempotency_keys where created_at < now() - interval '24 hours';
+  delete from sync_run_events where at < now() - interval '30 days';
+  delete from sync_runs r where r.finished_at < now() - interval '1 year'
+    and exists (select from sync_runs newer where newer.sync_config_id = r.sync_config_id and newer.queued_at > r.queued_at);
+$$;
 
 create function all_organizations() returns table (id uuid)
 language sql stable security definer set search_path = public, pg_temp as $$ select o.id from organizations o $$;

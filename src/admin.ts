@@ -8,6 +8,7 @@ import { inTransaction } from './db/transaction.ts';
 import { Email, shortText } from './http/fields.ts';
 import { makeApiKey } from './identity/api-key.ts';
 import { insertApiKey } from './platform/api-keys/api-keys.store.ts';
+import { writeAudit } from './platform/audit.store.ts';
 import { createOrganization } from './platform/organizations/organizations.service.ts';
 import { openCtx, openDatabase } from './service.ts';
 
@@ -30,8 +31,8 @@ export async function issueOrganization(config: Config, given: { name: string; o
     const { slug, ...rest } = parsed.data;
     const organization = await createOrganization(ctx, { ...rest, ...(slug !== undefined && { slug }) });
     const key = makeApiKey();
-    await inTransaction({ db: ctx.db, organizationId: organization.id }, (tx) =>
-      insertApiKey(tx, organization.id, {
+    await inTransaction({ db: ctx.db, organizationId: organization.id }, async (tx) => {
+      await insertApiKey(tx, organization.id, {
         id: newId(),
         name: 'First management key',
         prefix: key.prefix,
@@ -41,8 +42,18 @@ export async function issueOrganization(config: Config, given: { name: string; o
         scope_permissions: ['write'],
         expires_at: null,
         created_by: organization.ownerId,
-      }),
-    );
+      });
+      const operator = { user: { id: null, email: null }, credential: { kind: 'operator', id: null } };
+      await writeAudit(
+        tx,
+        { organizationId: organization.id, principal: operator, ip: null, requestId: null },
+        {
+          action: 'organization.create',
+          target: { type: 'organization', id: organization.id },
+          changes: { ...parsed.data, key: key.prefix },
+        },
+      );
+    });
     console.log(
       `organization   ${organization.name}\nid             ${organization.id}\nslug           ${organization.slug}\nmanagement key ${key.secret}\n\nThe key is shown this once: keep it safe.`,
     );

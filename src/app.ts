@@ -35,13 +35,28 @@ export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
 
 export type Background = { readonly scheduler: Scheduler; stop(): Promise<void> };
 
-/** What works without being asked: due syncs, and publications that a stopped process left unfinished. */
+const pruneEveryMs = 3_600_000;
+
+/** Takes away what nobody asks for any more; another process doing the same does no harm. */
+const prune = (ctx: Ctx): Promise<void> =>
+  ctx.db.control.raw('select prune_expired()').then(
+    () => undefined,
+    (error: unknown) => ctx.log.warn({ err: error }, 'expired rows could not be taken away'),
+  );
+
+/** What works without being asked: due syncs, publications that a stopped process left unfinished, and tidying up. */
 export async function startBackground(ctx: Ctx): Promise<Background> {
   const scheduler = startScheduler(ctx);
   await resumePublications(ctx);
+  let pruning = prune(ctx);
+  const hourly = setInterval(() => {
+    pruning = prune(ctx);
+  }, pruneEveryMs);
   return {
     scheduler,
     stop: async () => {
+      clearInterval(hourly);
+      await pruning;
       await scheduler.stop();
       await publicationsSettled(ctx);
     },

@@ -12,7 +12,7 @@ export type FieldMetadata = {
   readonly custom: boolean;
   /** False for what must not or can't be read; `reason` says why. */
   readonly syncable: boolean;
-  /** Changes in the ERP without the record's modification time moving. */
+  /** Changes in the ERP without the record's modification time moving. Volatile `lines` are not part of a scan: see `scan`. */
   readonly volatile: boolean;
   readonly reason: string | null;
   /** Only for `lines`: the fields of one line, in reading order. */
@@ -28,7 +28,16 @@ export type RecordTypeMetadata = {
   readonly source: string;
   readonly idType: 'integer' | 'text';
   readonly fields: readonly FieldMetadata[];
+  readonly openWhen: OpenWhen;
 };
+
+/**
+ * Which records are still open: their volatile fields may change without their modification time moving. Told over the values
+ * that were last read: null: of none, as no field is volatile · 'always': of every record · else of those whose `field` has
+ * none of these values. An empty value is none of them. Number fields compare as numbers, all others as text. What was closed
+ * may still be reopened behind our back, and labels change on closed records as well: a scan of all records finds both.
+ */
+export type OpenWhen = null | 'always' | { readonly field: string; readonly isNoneOf: readonly string[] };
 
 /**
  * text, reference, list: as is · number: decimal digits · integer: digits · boolean: 'true' or 'false' · date: YYYY-MM-DD ·
@@ -48,6 +57,13 @@ export type SourceRecord = {
   readonly lines: readonly SourceLine[] | null;
 };
 
+/** Has the display text of what it names, which changes when that is renamed. */
+export const hasLabel = (field: Pick<FieldMetadata, 'type'>): boolean => field.type === 'reference' || field.type === 'list';
+
+/** The header fields that a scan is for: their value or their label changes without the modification time moving. */
+export const scannedFields = ({ fields }: Pick<RecordTypeMetadata, 'fields'>): readonly FieldMetadata[] =>
+  fields.filter((field) => field.syncable && field.type !== 'lines' && (field.volatile || hasLabel(field)));
+
 /** A record that was read but can't be stored as it is. */
 export type RejectedRecord = { readonly id: string; readonly code: string; readonly message: string };
 
@@ -59,6 +75,7 @@ export type PageRequest = {
   readonly afterId: string | null;
   /** Only records changed at or after this instant; null for all. */
   readonly changedSince: Date | null;
+  /** At most so many records. With lines a page ends earlier when it holds many of them; only `hasMore` says that it was the last. */
   readonly limit: number;
   readonly signal: AbortSignal;
 };
@@ -70,6 +87,24 @@ export type Page = {
   readonly lastId: string | null;
   readonly hasMore: boolean;
 };
+
+type ScanSelection =
+  | { readonly afterId: string | null; readonly limit: number; readonly ids?: undefined }
+  | { readonly ids: readonly string[]; readonly afterId?: undefined };
+export type ScanRequest = Pick<PageRequest, 'recordType' | 'fields' | 'signal'> & ScanSelection;
+/** A record without its lines; `values` has the fields that were asked for, the id, and the modification time if there is one. */
+export type ScannedRecord = Omit<SourceRecord, 'lines'>;
+export type ScanPage = Omit<Page, 'records'> & { readonly records: readonly ScannedRecord[] };
+
+export type DeletedRecord = {
+  readonly id: string;
+  /** When it was deleted: a `time`, or a `date` in the ERP's own zone where that is all it tells, or null where it tells nothing. */
+  readonly deletedAt: string | null;
+};
+/** What the ERP's own list of deletions says; `available: false` where this role may not read it. Not proof: ask for the ids. */
+export type Deletions =
+  | { readonly available: true; readonly deleted: readonly DeletedRecord[] }
+  | { readonly available: false; readonly reason: string; readonly fix: string };
 
 export type ConnectionProblem = { readonly code: string; readonly message: string; readonly fix: string };
 export type ConnectionReport = {
@@ -88,10 +123,23 @@ export type Connector = {
   metadata(signal: AbortSignal): Promise<readonly RecordTypeMetadata[]>;
   count(recordType: RecordTypeMetadata, signal: AbortSignal): Promise<number>;
   readPage(request: PageRequest): Promise<Page>;
-  /** Records by id, at most 1,000 ids; ids that the ERP does not know are absent from the answer. */
+  /**
+   * Records by id, at most 1,000 ids; ids that the ERP does not know are absent from the answer. All of them come at once, so ask
+   * for fewer where records have many lines.
+   */
   readByIds(request: Pick<PageRequest, 'recordType' | 'fields' | 'signal'> & { ids: readonly string[] }): Promise<Page>;
   /** Ids alone, ascending: the cheap complete scan behind proofs and deletions. */
   listIds(request: Pick<PageRequest, 'recordType' | 'afterId' | 'limit' | 'signal'>): Promise<{ ids: readonly string[]; hasMore: boolean }>;
+  /**
+   * Header fields without lines, one question to the ERP per page: by id, or for at most 1,000 ids, of which absent ones are absent
+   * from the answer. For `scannedFields`; where lines are volatile, read the open records with `readByIds` instead.
+   */
+  scan(request: ScanRequest): Promise<ScanPage>;
+  /**
+   * Ids that the ERP lists as deleted at or after this instant, each once. May name some that were deleted up to three days earlier,
+   * that are of another record type, or that exist: remove only what `readByIds` no longer finds.
+   */
+  deletedSince(request: Pick<PageRequest, 'recordType' | 'signal'> & { readonly since: Date }): Promise<Deletions>;
 };
 
 /** Why a call to the ERP failed, and so what may be done about it. */

@@ -5,9 +5,13 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 export type Keyring = {
   /** Boxes are `<key id>.<iv>.<tag>.<cipher text>`, base64url. */
   seal(plain: string, bindTo: string): string;
-  /** Throws when the key is unknown, the box was changed, or it was sealed for something else. */
+  /** Throws UnreadableBox when the key is unknown, the box was changed, or it was sealed for something else. */
   open(box: string, bindTo: string): string;
 };
+
+export class UnreadableBox extends Error {
+  override readonly name = 'UnreadableBox';
+}
 
 export type EncryptionKey = { readonly id: string; readonly bytes: Buffer };
 
@@ -23,11 +27,15 @@ export function openKeyring(keys: readonly [EncryptionKey, ...EncryptionKey[]]):
     open(box, bindTo) {
       const [id = '', iv = '', tag = '', text = ''] = box.split('.');
       const key = keys.find((candidate) => candidate.id === id);
-      if (key === undefined) throw new Error(`no encryption key named ${id}`);
-      const decipher = createDecipheriv('aes-256-gcm', key.bytes, Buffer.from(iv, 'base64url'), { authTagLength: 16 })
-        .setAAD(Buffer.from(bindTo))
-        .setAuthTag(Buffer.from(tag, 'base64url'));
-      return Buffer.concat([decipher.update(Buffer.from(text, 'base64url')), decipher.final()]).toString('utf8');
+      if (key === undefined) throw new UnreadableBox(`no encryption key named ${id}`);
+      try {
+        const decipher = createDecipheriv('aes-256-gcm', key.bytes, Buffer.from(iv, 'base64url'), { authTagLength: 16 })
+          .setAAD(Buffer.from(bindTo))
+          .setAuthTag(Buffer.from(tag, 'base64url'));
+        return Buffer.concat([decipher.update(Buffer.from(text, 'base64url')), decipher.final()]).toString('utf8');
+      } catch (error) {
+        throw new UnreadableBox(`the encryption key ${id} does not open it`, { cause: error });
+      }
     },
   };
 }

@@ -1,4 +1,4 @@
-// The structured log. Secrets are cut out by name before a line is written, wherever they stand.
+// The structured log. Secrets are cut out by name, up to three levels deep, before a line is written.
 import { type DestinationStream, type Logger, pino } from 'pino';
 
 export type Log = Logger;

@@ -32,11 +32,16 @@ export function poolConfig(address: Address, role: 'portal_service' | null, extr
   };
 }
 
+const nothing = () => undefined;
+const silent = { warn: nothing, error: nothing, deprecate: nothing, debug: nothing };
+
 export function openKnex(address: Address, role: 'portal_service' | null, max: number): Knex {
   return knexModule({
     client: 'pg',
     connection: poolConfig(address, role) as Knex.PgConnectionConfig,
     pool: { min: 0, max, acquireTimeoutMillis: 10_000 },
+    // knex would print to the console beside the log; what fails is thrown anyway.
+    log: silent,
   });
 }
 

@@ -3,7 +3,7 @@
 import type { Client } from 'pg';
 import type { Ctx } from '../core/ctx.ts';
 
-const reconnectMs = 5_000;
+const reconnectMs = 2_000;
 
 /** Calls back at each notification on the channel, and once whenever the connection is made. Returns how to stop. */
 export function listen(ctx: Pick<Ctx, 'db' | 'log'>, channel: string, onNotice: () => void): () => Promise<void> {
@@ -12,29 +12,31 @@ export function listen(ctx: Pick<Ctx, 'db' | 'log'>, channel: string, onNotice: 
   let retry: NodeJS.Timeout | undefined;
 
   const connect = async (): Promise<void> => {
-    if (stopped) return;
+    let made: Client | undefined;
     try {
-      const made = (await ctx.db.control.client.acquireRawConnection()) as Client;
-      client = made;
-      if (stopped) return void (await made.end());
-      made.on('notification', onNotice);
+      made = (await ctx.db.control.client.acquireRawConnection()) as Client;
       made.on('error', () => undefined);
+      if (stopped) return await made.end();
+      client = made;
+      made.on('notification', onNotice);
       made.on('end', again);
       await made.query(`listen ${channel}`);
       onNotice();
     } catch (error) {
+      if (stopped) return;
       ctx.log.warn({ err: error }, 'notifications are not heard for the moment');
       again();
+      await made?.end().catch(() => undefined);
     }
   };
   const again = (): void => {
     if (stopped || retry !== undefined) return;
     retry = setTimeout(() => {
       retry = undefined;
-      void connect();
+      connecting = connect();
     }, reconnectMs);
   };
-  const connecting = connect();
+  let connecting = connect();
   return async () => {
     stopped = true;
     clearTimeout(retry);

@@ -30,9 +30,3 @@ export async function migrate(address: Address): Promise<{ applied: number }> {
     await knex.destroy();
   }
 }
-
-/** Whether every migration of this version has been applied. */
-export async function isMigrated(knex: Knex): Promise<boolean> {
-  const [, pending] = (await knex.migrate.list({ directory, loadExtensions: ['.ts'] })) as [unknown, unknown[]];
-  return pending.length === 0;
-}

@@ -12,14 +12,23 @@ export function inTransaction<T>(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, 
   });
 }
 
-/** A transaction on the data pool: it may write one organization's schema and nothing else. */
+const nothing = (): void => undefined;
+
+/**
+ * A transaction on the data pool: it may write one organization's schema and nothing else. When it rejects while committing, the
+ * outcome is unknown: whoever asked must look it up before trying again.
+ */
 export async function inDataTransaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();
+  // A connection may break between two statements; the next one says so. Unheard, the event would end the process.
+  client.on('error', nothing);
   let broken: Error | undefined;
   try {
     await client.query("begin; set local statement_timeout = '15min'; set local idle_in_transaction_session_timeout = '5min'");
     const result = await work(client);
-    await client.query('commit');
+    const ended = await client.query('commit');
+    // PostgreSQL answers COMMIT of a failed transaction with ROLLBACK and no error.
+    if (ended.command !== 'COMMIT') throw new Error('the transaction had failed and was rolled back');
     return result;
   } catch (error) {
     await client.query('rollback').catch((failure: Error) => {
@@ -28,5 +37,6 @@ export async function inDataTransaction<T>(pool: Pool, work: (client: PoolClient
     throw error;
   } finally {
     client.release(broken);
+    client.off('error', nothing);
   }
 }

@@ -39,8 +39,11 @@ const Connection = z.object({
 });
 const Test = z.object({ ok: z.boolean(), problems: z.array(z.object({ message: z.string(), fix: z.string() })) });
 
+/** What an administrator has of the ERP account. */
+export type SetUpPages = Pick<NetsuiteAccount, 'url' | 'accountId' | 'createIntegration' | 'uploadCertificate'>;
+
 /** Signs in to the account by a certificate: the integration and the upload are what an administrator does in the ERP's pages. */
-export async function connect(call: Call, account: NetsuiteAccount): Promise<void> {
+export async function connect(call: Call, account: SetUpPages): Promise<void> {
   const held = await call('GET', '/netsuite/connection', Connection.nullable()).catch(absentIs(null));
   const { clientId, certificateId } = held?.authentication ?? {};
   if (held?.hasCredentials === true && typeof certificateId === 'string' && clientId !== undefined) {
@@ -57,7 +60,7 @@ export async function connect(call: Call, account: NetsuiteAccount): Promise<voi
     throw new Error(`the connection test failed: ${tested.problems.map(({ message, fix }) => `${message} ${fix}`).join(' ')}`);
 }
 
-const put = (call: Call, account: NetsuiteAccount, clientId: string, certificateId: string | null) =>
+const put = (call: Call, account: SetUpPages, clientId: string, certificateId: string | null) =>
   call('PUT', '/netsuite/connection', anything, {
     accountId: account.accountId,
     baseUrl: account.url,

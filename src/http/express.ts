@@ -6,7 +6,7 @@ import type { VerifyToken } from '../identity/access-token.ts';
 import { authenticate, budgetKey, requestCtx } from './authenticate.ts';
 import { once } from './idempotency.ts';
 import { requestBudget } from './rate-limit.ts';
-import { type Answer, type AnyRoute, goodStatus, invoke, type PublicRoute, type Route } from './route.ts';
+import { type Answer, type AnyRoute, goodStatus, invoke, type PublicRoute, type Route, refuseQuery } from './route.ts';
 
 const maxBodyBytes = 1024 * 1024;
 
@@ -47,7 +47,8 @@ function serve(route: Route): RequestHandler {
 
 const servePublic =
   (ctx: Ctx, route: PublicRoute): RequestHandler =>
-  async (_req, res) => {
+  async (req, res) => {
+    refuseQuery(req.query);
     send(res, { status: goodStatus(route), body: await route.handler(ctx) });
   };
 

@@ -23,11 +23,19 @@ export const queryInteger = (bounds: { min: number; max: number; default: number
     .transform((value) => value ?? bounds.default)
     .meta(wire({ type: 'integer', minimum: bounds.min, maximum: bounds.max, default: bounds.default }));
 
-/** An instant in a query: RFC 3339 with a zone. */
-export const queryInstant = z.iso
+/** An instant that a caller gives: RFC 3339 with a zone, from the years that RFC 3339 can write in UTC, exact to the millisecond. */
+const givenInstant = z.iso
   .datetime({ offset: true, error: 'must be an RFC 3339 instant with a zone' })
+  .max(40, 'must be an RFC 3339 instant with a zone')
   .transform((text) => new Date(text))
-  .meta(wire({ type: 'string', format: 'date-time' }));
+  .refine((at) => /^(?!0000)\d{4}-/.test(at.toISOString()), 'must lie in the years 1 to 9999');
+
+export const queryInstant = givenInstant.meta(wire({ type: 'string', format: 'date-time' }));
+/** In a body: goes on as text in UTC. */
+export const bodyInstant = givenInstant
+  .transform((at) => at.toISOString())
+  .nullable()
+  .meta(wire({ type: 'string', format: 'date-time', nullable: true }));
 
 /** Text a person typed: trimmed, no control characters. */
 export const shortText = (max: number) =>
@@ -36,12 +44,12 @@ export const shortText = (max: number) =>
     .trim()
     .min(1)
     .max(max)
-    .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must not hold control characters');
+    .refine((text) => /^[^\p{Cc}\p{Cs}]*$/u.test(text), 'must not hold control characters');
 export const longText = (max: number) =>
   z
     .string()
     .max(max)
-    .regex(/^[^\0\p{Cs}]*$/u, 'must not hold NUL or broken characters');
+    .refine((text) => /^[^\0\p{Cs}]*$/u.test(text), 'must not hold NUL or broken characters');
 
 export const Email = z
   .email()

@@ -2,7 +2,7 @@
 import { OpenApiBuilder, type OperationObject, type ParameterObject, type ResponsesObject, type SchemaObject } from 'openapi3-ts/oas30';
 import { z } from 'zod';
 import { errorStatus } from '../core/errors.ts';
-import { type AnyRoute, goodStatus } from './route.ts';
+import { type AnyRoute, goodStatus, type RouteGroup } from './route.ts';
 
 type Json = Record<string, unknown>;
 
@@ -23,6 +23,8 @@ function hoist(value: unknown, components: Map<string, SchemaObject>): unknown {
   if (Array.isArray(value)) return value.map((item) => hoist(item, components));
   if (typeof value !== 'object' || value === null) return value;
   const { $defs, definitions, ...rest } = value as Json;
+  // OpenAPI 3.0 lets only a typed schema be null; what is named here is always an object.
+  if (rest['nullable'] === true && rest['allOf'] !== undefined) rest['type'] ??= 'object';
   for (const [name, part] of Object.entries({ ...(definitions as Json | undefined), ...($defs as Json | undefined) })) {
     if (!components.has(name)) components.set(name, hoist(part, components) as SchemaObject);
   }
@@ -38,9 +40,8 @@ function toSchema(schema: z.ZodType, io: 'input' | 'output', components: Map<str
     unrepresentable: 'any',
     override: ({ jsonSchema }) => tidy(jsonSchema as Json),
   });
-  const open = hoist(made, components) as Json;
   // An answer may grow new fields: a client must not refuse them.
-  return (io === 'output' ? withoutClosing(open) : open) as SchemaObject;
+  return hoist(io === 'output' ? withoutClosing(made) : made, components) as SchemaObject;
 }
 
 function withoutClosing(value: unknown): unknown {
@@ -71,7 +72,7 @@ function responses(route: AnyRoute, components: Map<string, SchemaObject>): Resp
     route.response === undefined
       ? { description: 'Done' }
       : { description: 'Good answer', content: { 'application/json': { schema: toSchema(route.response, 'output', components) } } };
-  if (route.access === 'public') return { [goodStatus(route)]: good, 503: errorResponse('The service is not ready') };
+  if (route.access === 'public') return { [goodStatus(route)]: good, 400: errorResponse("The request can't be read") };
   const takesInput = route.params !== undefined || route.query !== undefined || route.body !== undefined;
   return {
     [goodStatus(route)]: good,
@@ -80,7 +81,10 @@ function responses(route: AnyRoute, components: Map<string, SchemaObject>): Resp
     ...(route.permission !== 'any' && { 403: errorResponse(`The permission ${route.permission} is missing`) }),
     ...(route.path.includes('{') && { 404: errorResponse('It does not exist, or belongs to another organization') }),
     ...((route.body !== undefined || route.method === 'POST') && { 422: errorResponse('The body breaks a rule, or the state forbids it') }),
-    429: { ...errorResponse('Too many requests'), headers: { 'Retry-After': { schema: { type: 'integer' }, description: 'Seconds to wait' } } },
+    429: {
+      ...errorResponse('Too many requests'),
+      headers: { 'Retry-After': { schema: { type: 'integer' }, description: 'Seconds to wait' } },
+    },
     500: errorResponse('Something went wrong here'),
   };
 }
@@ -108,7 +112,15 @@ function operation(route: AnyRoute, components: Map<string, SchemaObject>): Oper
     ...(route.permission !== 'any' && { 'x-permission': route.permission }),
     ...(inputs.length > 0 && { parameters: inputs }),
     ...(route.body !== undefined && {
-      requestBody: { required: true, content: { 'application/json': { schema: toSchema(route.body, 'input', components) } } },
+      requestBody: {
+        required: true,
+        content: {
+          'application/json': {
+            schema: toSchema(route.body, 'input', components),
+            ...(route.example !== undefined && { example: route.example }),
+          },
+        },
+      },
     }),
     responses: responses(route, components),
   };
@@ -140,7 +152,7 @@ const errorSchema: SchemaObject = {
 
 export function describeRoutes(
   routes: readonly AnyRoute[],
-  base: { title: string; version: string; description: string; serverUrl: string },
+  base: { title: string; version: string; description: string; serverUrl: string; groups: Readonly<Record<RouteGroup, string>> },
 ): Json {
   const builder = OpenApiBuilder.create()
     .addOpenApiVersion('3.0.3')
@@ -153,7 +165,7 @@ export function describeRoutes(
     .addServer({ url: base.serverUrl })
     .addSecurityScheme('bearer', { type: 'http', scheme: 'bearer', description: 'An API key (`psk_…`) or an OAuth 2.0 access token' })
     .addSchema('Error', errorSchema);
-  for (const name of new Set(routes.map(({ group }) => group))) builder.addTag({ name });
+  for (const name of new Set(routes.map(({ group }) => group))) builder.addTag({ name, description: base.groups[name] });
   const components = new Map<string, SchemaObject>();
   const paths = new Map<string, Record<string, OperationObject>>();
   for (const route of routes)

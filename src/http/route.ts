@@ -33,6 +33,8 @@ type Common = {
   readonly description?: string;
   /** Status of a good answer; 200 unless stated, 204 when there is no response schema. */
   readonly status?: 200 | 201 | 202;
+  /** A body that works, for the description. */
+  readonly example?: Readonly<Record<string, unknown>>;
   /** Fields of the answer that are shown once: null when a stored answer is replayed. */
   readonly writeOnce?: readonly string[];
 };
@@ -151,6 +153,9 @@ function parseNoBody(body: unknown): undefined {
   if (body !== undefined) parsePart(nothing, body, badBody);
   return undefined;
 }
+
+/** For operations that take no query at all. */
+export const refuseQuery = (query: unknown): unknown => parsePart(nothing, query, badQuery);
 
 export const definePublicRoute = (spec: Omit<PublicRoute, 'access'>): PublicRoute => ({ ...spec, access: 'public' });
 

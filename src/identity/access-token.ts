@@ -77,7 +77,8 @@ function usableHeader(token: string): (JwtHeader & { kid: string }) | undefined 
 }
 
 const keysAreAway = (error: unknown): boolean =>
-  error instanceof JwksRateLimitError || (error instanceof Error && 'isEndpointUnavailable' in error && error.isEndpointUnavailable === true);
+  error instanceof JwksRateLimitError ||
+  (error instanceof Error && 'isEndpointUnavailable' in error && error.isEndpointUnavailable === true);
 
 export function openTokenVerifier(oidc: Settings['oidc'], log: Log): VerifyToken {
   if (oidc === null) return async () => undefined;

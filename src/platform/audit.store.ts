@@ -1,6 +1,5 @@
 // The append-only record of who changed what: one row per write, in the transaction of the write. Secrets never enter it:
 // `changes` names only what the caller may see again.
-import type { RequestCtx } from '../core/ctx.ts';
 import { newId } from '../core/id.ts';
 import type { Tx } from '../db/transaction.ts';
 
@@ -11,7 +10,18 @@ export type AuditEntry = {
   readonly changes?: Readonly<Record<string, unknown>>;
 };
 
-export async function writeAudit(tx: Tx, ctx: RequestCtx, entry: AuditEntry): Promise<void> {
+/** Who did it; the ctx of a request is one. */
+export type Author = {
+  readonly organizationId: string;
+  readonly principal: {
+    readonly user: { readonly id: string | null; readonly email: string | null };
+    readonly credential: { readonly kind: string; readonly id: string | null };
+  };
+  readonly ip: string | null;
+  readonly requestId: string | null;
+};
+
+export async function writeAudit(tx: Tx, ctx: Author, entry: AuditEntry): Promise<void> {
   const { user, credential } = ctx.principal;
   await tx('audit_log').insert({
     id: newId(),

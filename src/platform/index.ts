@@ -1,10 +1,9 @@
 // The table of contents of the management interface: every group, in the order of its description.
-import type { Router } from 'express';
 import { z } from 'zod';
 import type { Ctx } from '../core/ctx.ts';
 import { routeRouter } from '../http/express.ts';
 import { describeRoutes } from '../http/openapi.ts';
-import { type AnyRoute, checkRoutes, definePublicRoute } from '../http/route.ts';
+import { type AnyRoute, checkRoutes, definePublicRoute, type RouteGroup } from '../http/route.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { apiKeyRoutes } from './api-keys/api-keys.routes.ts';
 import { apiSchemaRoutes } from './api-schemas/api-schemas.routes.ts';
@@ -20,11 +19,26 @@ shape they are published.
 Every list is \`{data, pagination}\`; every error is \`{error: {code, message, details, requestId}}\`. By default 60 requests a minute are
 answered per key or person; the RateLimit headers say what is left.`;
 
-const groups: readonly AnyRoute[] = [...whoamiRoutes, ...netsuiteRoutes, ...syncRoutes, ...apiKeyRoutes, ...apiSchemaRoutes];
+const groups: Readonly<Record<RouteGroup, string>> = {
+  Identity: 'Who is calling, for which organization, with which permissions',
+  Organizations: 'Members, invitations and roles',
+  Teams: 'Teams and their members',
+  Domains: 'Domains of an organization',
+  Syncs: 'Which records are read from the ERP, when, and what became of it',
+  Views: 'Saved views and e-mail subscriptions',
+  'API Keys': 'Keys, and the versions of the public interface that they read',
+  Agents: 'AI agents and conversations',
+  Pay: 'Payments and payouts',
+  'Portal Config': 'Field mappings, sidebar, pages and templates',
+  'ERP connection': 'How to reach the ERP, and what it holds',
+  Description: 'This interface itself',
+};
+
+const groupRoutes: readonly AnyRoute[] = [...whoamiRoutes, ...netsuiteRoutes, ...syncRoutes, ...apiKeyRoutes, ...apiSchemaRoutes];
 
 /** Every operation of the management interface. */
 export const platformRoutes: readonly AnyRoute[] = [
-  ...groups,
+  ...groupRoutes,
   definePublicRoute({
     id: 'getOpenApi',
     group: 'Description',
@@ -47,12 +61,13 @@ export function describePlatform(publicUrl: string): Record<string, unknown> {
     version: '1.0.0',
     description,
     serverUrl: `${publicUrl}${platformBase}`,
+    groups,
   });
   described.set(publicUrl, made);
   return made;
 }
 
-export function platformRouter(ctx: Ctx, verify: VerifyToken): Router {
+export function platformRouter(ctx: Ctx, verify: VerifyToken): ReturnType<typeof routeRouter> {
   checkRoutes(platformRoutes);
   return routeRouter(ctx, platformRoutes, verify);
 }

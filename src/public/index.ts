@@ -6,7 +6,7 @@ import { allowOrigin, methods } from './cross-origin.ts';
 import { answer, openPublicService } from './serve.ts';
 
 export { readAvailable } from './available.ts';
-export { type Available, type AvailableRecordType, bindDocument } from './bind.ts';
+export { type Available, bindDocument } from './bind.ts';
 export { type Change, compareVersions } from './compare.ts';
 export { indexesOf } from './indexes.ts';
 export { describeVersion } from './openapi.ts';

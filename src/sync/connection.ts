@@ -72,29 +72,43 @@ export const readMetadata = (ctx: TenantCtx): Promise<StoredMetadata | undefined
     return row === undefined ? undefined : { recordTypes: row.record_types, refreshedAt: row.refreshed_at, lastError: row.last_error };
   });
 
-/** Reads the account anew. When the ERP can't be read the last good answer stays, with the reason beside it. */
-export async function refreshMetadata(ctx: TenantCtx, connector: Connector, signal: AbortSignal): Promise<StoredMetadata> {
-  try {
-    const recordTypes = await connector.metadata(signal);
-    await inTransaction(ctx, (tx) =>
-      tx('erp_metadata')
-        .insert({
-          organization_id: ctx.organizationId,
-          record_types: JSON.stringify(recordTypes),
-          refreshed_at: tx.fn.now(),
-          last_error: null,
-        })
-        .onConflict('organization_id')
-        .merge(),
-    );
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    const kept = await inTransaction(ctx, (tx) =>
-      tx('erp_metadata').where({ organization_id: ctx.organizationId }).update({ last_error: message }),
-    );
-    if (kept === 0) throw error;
-  }
+async function storedMetadata(ctx: TenantCtx): Promise<StoredMetadata> {
   const stored = await readMetadata(ctx);
   if (stored === undefined) throw new Error('the metadata was not stored');
   return stored;
+}
+
+/** Reads the account anew and stores it. Throws what the ERP answered, and notes it beside the last good answer. */
+export async function renewMetadata(ctx: TenantCtx, connector: Connector, signal: AbortSignal): Promise<StoredMetadata> {
+  let recordTypes: readonly RecordTypeMetadata[];
+  try {
+    recordTypes = await connector.metadata(signal);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    await inTransaction(ctx, (tx) => tx('erp_metadata').where({ organization_id: ctx.organizationId }).update({ last_error: message }));
+    throw error;
+  }
+  await inTransaction(ctx, (tx) =>
+    tx('erp_metadata')
+      .insert({
+        organization_id: ctx.organizationId,
+        record_types: JSON.stringify(recordTypes),
+        refreshed_at: tx.fn.now(),
+        last_error: null,
+      })
+      .onConflict('organization_id')
+      .merge(),
+  );
+  return storedMetadata(ctx);
+}
+
+/** Like renewMetadata, but when the ERP can't be read the last good answer stays, with the reason beside it. */
+export async function refreshMetadata(ctx: TenantCtx, connector: Connector, signal: AbortSignal): Promise<StoredMetadata> {
+  try {
+    return await renewMetadata(ctx, connector, signal);
+  } catch (error) {
+    const stored = await readMetadata(ctx);
+    if (stored === undefined) throw error;
+    return stored;
+  }
 }

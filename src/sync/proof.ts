@@ -2,68 +2,87 @@
 // id by id; what stays unexplained after a second scan fails the run. There is no tolerance in percent.
 import type { Connector, RecordTypeMetadata } from '../connectors/connector.ts';
 import type { TenantCtx } from '../core/ctx.ts';
-import type { RunState } from '../warehouse/staging.ts';
-import { quoted, stagingTable } from '../warehouse/table.ts';
+import { inDataTransaction } from '../db/transaction.ts';
+import { isFresh, type RunState } from '../warehouse/run-row.ts';
+import { quoted } from '../warehouse/table.ts';
+import type { PreparedRun } from './prepare.ts';
 import { ProofFailed } from './retry.ts';
 import type { ProofCheck } from './runs.store.ts';
 
 const scanPage = 1_000;
 const shownIds = 20;
 
-async function scanIds(connector: Connector, recordType: RecordTypeMetadata, signal: AbortSignal): Promise<Set<string>> {
+const mismatch = (message: string): ProofFailed =>
+  new ProofFailed('COUNT_MISMATCH', message, 'Check whether the integration role may view these records, then run the sync again.');
+
+/** Records that the ERP still lists and that can't be read. */
+export const unresolved = (ids: readonly string[]): ProofFailed =>
+  mismatch(`${ids.length} records are listed by the ERP and can't be read, such as ${ids.slice(0, 5).join(', ')}`);
+
+async function listAllIds(connector: Connector, recordType: RecordTypeMetadata, signal: AbortSignal): Promise<Set<string>> {
   const ids = new Set<string>();
   let afterId: string | null = null;
   for (;;) {
     const page: Awaited<ReturnType<Connector['listIds']>> = await connector.listIds({ recordType, afterId, limit: scanPage, signal });
     for (const id of page.ids) ids.add(id);
     if (!page.hasMore) return ids;
-    afterId = page.ids.at(-1) ?? null;
-    if (afterId === null)
-      throw new ProofFailed(
-        'COUNT_MISMATCH',
-        'The ERP announced more ids and gave none',
-        "Run the sync again; if it repeats, report it to the ERP's support.",
-      );
+    const last: string | null = page.ids.at(-1) ?? null;
+    if (last === null || last === afterId) throw mismatch('The ERP announced more ids and gave none');
+    afterId = last;
   }
 }
 
+/** A scan that lists fewer ids than the ERP counts, before and after it, is no evidence of anything; it is made twice. */
+async function scanIds(connector: Connector, recordType: RecordTypeMetadata, counted: number, signal: AbortSignal): Promise<Set<string>> {
+  let before = counted;
+  for (let scan = 1; ; scan += 1) {
+    const ids = await listAllIds(connector, recordType, signal);
+    const after = await connector.count(recordType, signal);
+    if (ids.size >= Math.min(before, after) && ids.size <= Math.max(before, after)) return ids;
+    if (scan === 2) throw mismatch(`The ERP counts ${after} records and lists ${ids.size}`);
+    before = after;
+  }
+}
+
+const ofRun = (state: RunState): string => (isFresh(state) ? 'where $2::uuid is not null' : 'where run_id = $2');
+
 async function readIds(ctx: TenantCtx, schema: string, state: RunState): Promise<Set<string>> {
-  const own = state.targetTable === stagingTable(state.recordType) ? 'where run_id = $2' : 'where $2::uuid is not null';
-  const { rows } = await ctx.db.data.query<{ id: string }>(
-    `select id::text as id from ${schema}.${quoted(state.targetTable)} ${own}
-     union all select id from ${schema}.rejections where record_type = $1 and run_id = $2`,
-    [state.recordType, state.runId],
+  const { rows } = await inDataTransaction(ctx.db.data, (client) =>
+    client.query<{ id: string }>(
+      `select id::text as id from ${schema}.${quoted(state.targetTable)} ${ofRun(state)}
+       union all select id from ${schema}.rejections where record_type = $1 and run_id = $2`,
+      [state.recordType, state.runId],
+    ),
   );
   return new Set(rows.map(({ id }) => id));
 }
 
 const minus = (a: ReadonlySet<string>, b: ReadonlySet<string>): string[] => [...a].filter((id) => !b.has(id));
 
-export type Resolved = { readonly check: ProofCheck; readonly missing: readonly string[]; readonly vanished: readonly string[] };
+export type Compared = { readonly check: ProofCheck; readonly missing: readonly string[] };
+type Side = {
+  readonly ctx: TenantCtx;
+  readonly signal: AbortSignal;
+  readonly connector: Connector;
+  readonly recordType: RecordTypeMetadata;
+  readonly prepared: Pick<PreparedRun, 'schema'>;
+};
 
 /**
- * Compares what was read with what the ERP holds now. `missing` are ids that came up meanwhile or were passed over and must still
- * be fetched; `vanished` were read and are gone by now, and are left for the next run to remove.
+ * Compares what was read with what the ERP holds now: by number, and by id when the numbers differ or `byId` asks for it.
+ * `missing` came up meanwhile or were passed over and must still be fetched; what was read and is gone by now is left for the
+ * next run to remove.
  */
-export async function compareWithErp(
-  ctx: TenantCtx,
-  schema: string,
-  state: RunState,
-  connector: Connector,
-  recordType: RecordTypeMetadata,
-  signal: AbortSignal,
-): Promise<Resolved> {
+export async function compareWithErp(side: Side, state: RunState, byId: boolean): Promise<Compared> {
+  const { ctx, signal, connector, recordType, prepared } = side;
   const expected = await connector.count(recordType, signal);
   const read = state.counters.fetched;
-  if (expected === read) {
-    return {
-      missing: [],
-      vanished: [],
-      check: { check: 'count', passed: true, message: `The ERP counts ${expected}, and ${read} were read`, facts: { expected, read } },
-    };
+  if (expected === read && !byId) {
+    const message = `The ERP counts ${expected}, and ${read} were read`;
+    return { missing: [], check: { check: 'count', passed: true, message, facts: { expected, read } } };
   }
-  const theirs = await scanIds(connector, recordType, signal);
-  const ours = await readIds(ctx, schema, state);
+  const theirs = await scanIds(connector, recordType, expected, signal);
+  const ours = await readIds(ctx, prepared.schema, state);
   const missing = minus(theirs, ours);
   const vanished = minus(ours, theirs);
   const facts = {
@@ -74,29 +93,8 @@ export async function compareWithErp(
     vanished: vanished.slice(0, shownIds),
     vanishedCount: vanished.length,
   };
-  return {
-    missing,
-    vanished,
-    check: {
-      check: 'count',
-      passed: true,
-      message: `The numbers differed; every id was compared: ${missing.length} to fetch, ${vanished.length} gone meanwhile`,
-      facts,
-    },
-  };
-}
-
-/** After the missing ids were fetched: whatever the ERP still lists and we still lack fails the run. */
-export function checkResolved(fetched: ReadonlySet<string>, { missing, check }: Resolved): ProofCheck {
-  const unexplained = missing.filter((id) => !fetched.has(id));
-  if (unexplained.length > 0) {
-    throw new ProofFailed(
-      'COUNT_MISMATCH',
-      `${unexplained.length} records are listed by the ERP and can't be read, such as ${unexplained.slice(0, 5).join(', ')}`,
-      'Check whether the integration role may view these records, then run the sync again.',
-    );
-  }
-  return check;
+  const message = `The numbers differed; every id was compared: ${missing.length} fetched singly, ${vanished.length} gone meanwhile`;
+  return { missing, check: { check: 'count', passed: true, message, facts } };
 }
 
 export function checkPages(state: RunState): ProofCheck {
@@ -111,18 +109,36 @@ export function checkPages(state: RunState): ProofCheck {
 }
 
 export async function checkStaged(ctx: TenantCtx, schema: string, state: RunState): Promise<ProofCheck> {
-  const ids = await readIds(ctx, schema, state);
-  if (ids.size !== state.counters.fetched) {
+  const { rows } = await inDataTransaction(ctx.db.data, (client) =>
+    client.query<{ staged: string; rejected: string }>(
+      `select (select count(*) from ${schema}.${quoted(state.targetTable)} ${ofRun(state)}) as staged,
+              (select count(*) from ${schema}.rejections where record_type = $1 and run_id = $2) as rejected`,
+      [state.recordType, state.runId],
+    ),
+  );
+  const [staged, rejected] = [Number(rows[0]?.staged ?? 0), Number(rows[0]?.rejected ?? 0)];
+  if (rejected !== state.counters.rejected || staged + rejected !== state.counters.fetched) {
     throw new ProofFailed(
       'STAGED_MISMATCH',
-      `${state.counters.fetched} records were read, ${ids.size} are staged`,
+      `${state.counters.fetched} records were read, ${staged} are staged and ${rejected} rejected`,
       "Run the sync again; if it repeats, see the service's log.",
     );
   }
   return {
     check: 'staged',
     passed: true,
-    message: `Each of the ${ids.size} records read is staged or listed as rejected`,
-    facts: { staged: ids.size - state.counters.rejected, rejected: state.counters.rejected },
+    message: `Each of the ${staged + rejected} records read is staged or listed as rejected`,
+    facts: { staged, rejected },
+  };
+}
+
+/** No field is left out in silence: those that the configuration names and the ERP no longer offers are listed here. */
+export function checkFields({ fields, unreadable }: Pick<PreparedRun, 'fields' | 'unreadable'>): ProofCheck {
+  const missing = unreadable.length === 0 ? '' : `; the ERP no longer offers ${unreadable.join(', ')}`;
+  return {
+    check: 'fields',
+    passed: unreadable.length === 0,
+    message: `${fields.length} fields were read${missing}`,
+    facts: { fields: fields.length, unreadable },
   };
 }

@@ -1,15 +1,20 @@
 // Decides what a failure means for a run: wait and try again, or end. Pure. Attempts are counted only while nothing moves:
 // any page written starts the count anew.
 import { ErpError } from '../connectors/connector.ts';
-import { GuardedFetchError } from '../core/guarded-fetch.ts';
 import type { Settings } from '../core/settings.ts';
 import { sqlState } from '../db/pg-errors.ts';
 
-export type RunError = { readonly code: string; readonly message: string; readonly fix: string };
+export type RunError = {
+  readonly code: string;
+  readonly message: string;
+  readonly fix: string;
+  /** The metadata must be read anew before the next try; not shown to callers. */
+  readonly staleMetadata?: true;
+};
 
-/** A proof that failed: the run ends, and nothing of it is published. */
-export class ProofFailed extends Error {
-  override readonly name = 'ProofFailed';
+/** Ends a run at once, because another try would end the same way. Nothing of it is published. */
+export class RunFailed extends Error {
+  override readonly name: string = 'RunFailed';
   readonly code: string;
   readonly fix: string;
   constructor(code: string, message: string, fix: string) {
@@ -19,6 +24,11 @@ export class ProofFailed extends Error {
   }
 }
 
+/** A proof that failed. */
+export class ProofFailed extends RunFailed {
+  override readonly name = 'ProofFailed';
+}
+
 export type Verdict =
   | { readonly kind: 'wait'; readonly delayMs: number; readonly error: RunError }
   | { readonly kind: 'fail'; readonly error: RunError; readonly pause: boolean };
@@ -26,21 +36,27 @@ export type Verdict =
 const patient = new Set(['throttled', 'down', 'answer']);
 /** The account no longer is as its metadata says: worth one more try with metadata read anew. */
 const staleMetadata = new Set(['COLUMN_UNKNOWN', 'FIELD_NOT_SYNCABLE']);
-export const metadataChanged = 'METADATA_CHANGED';
 const isStale = (error: unknown): error is ErpError => error instanceof ErpError && error.kind === 'query' && staleMetadata.has(error.code);
+
+/** A refusal with an SQLSTATE, or a connection that broke or was not to be had. */
+function isDatabaseFailure(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (/^([0-9A-Z]{5}|E[A-Z_]+)$/.test(sqlState(error) ?? '')) return true;
+  return (
+    error.name === 'KnexTimeoutError' || /^(Connection terminated|Client has encountered|timeout exceeded when trying)/.test(error.message)
+  );
+}
 
 export function describeFailure(error: unknown): RunError {
   if (isStale(error))
-    return { code: metadataChanged, message: error.message, fix: 'Nothing: the metadata is read anew before the next try.' };
-  if (error instanceof ErpError || error instanceof ProofFailed) return { code: error.code, message: error.message, fix: error.fix };
-  if (error instanceof GuardedFetchError && error.reason === 'refused-address') {
     return {
-      code: 'ADDRESS_REFUSED',
+      code: 'METADATA_CHANGED',
       message: error.message,
-      fix: "The ERP's host name leads to a private address; correct the connection or allow the host in the configuration.",
+      fix: 'Nothing: the metadata is read anew before the next try.',
+      staleMetadata: true,
     };
-  }
-  if (sqlState(error) !== undefined)
+  if (error instanceof ErpError || error instanceof RunFailed) return { code: error.code, message: error.message, fix: error.fix };
+  if (isDatabaseFailure(error))
     return {
       code: 'DATABASE',
       message: "The service's own database refused or was away",
@@ -55,12 +71,15 @@ export function backoffMs(attempt: number, retry: Pick<Settings['sync'], 'retryB
   return Math.round(plain * (0.8 + 0.4 * random));
 }
 
+/** However long the ERP asks to be left alone, it is asked again after this. */
+const mostRetryAfterMs = 60 * 60_000;
+
 export function judge(error: unknown, attemptsWithoutProgress: number, retry: Settings['sync'], random: number): Verdict {
   const described = describeFailure(error);
-  const hopeless = error instanceof ProofFailed || (error instanceof ErpError && !patient.has(error.kind) && !isStale(error));
+  const hopeless = error instanceof RunFailed || (error instanceof ErpError && !patient.has(error.kind) && !isStale(error));
   if (hopeless || attemptsWithoutProgress >= retry.maxAttempts) {
     return { kind: 'fail', error: described, pause: error instanceof ErpError && error.kind === 'credentials' };
   }
-  const asked = error instanceof ErpError ? (error.retryAfterMs ?? 0) : 0;
+  const asked = error instanceof ErpError ? Math.min(error.retryAfterMs ?? 0, mostRetryAfterMs) : 0;
   return { kind: 'wait', error: described, delayMs: Math.max(asked, backoffMs(attemptsWithoutProgress, retry, random)) };
 }

@@ -3,7 +3,7 @@
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
 import { newId } from '../core/id.ts';
 import { inTransaction, type Tx } from '../db/transaction.ts';
-import type { PublishOutcome } from '../warehouse/staging.ts';
+import type { PublishOutcome } from '../warehouse/run-row.ts';
 import type { RunError } from './retry.ts';
 import { isFinal, movesTo, type RunStatus } from './run-state.ts';
 
@@ -126,15 +126,18 @@ type Change = {
   attempts_without_progress?: number;
   proof?: readonly ProofCheck[];
   delayMs?: number;
+  /** False once nothing that the run staged is left. */
+  staged?: boolean;
 };
 
-/** Whether the move happened. Terminal and waiting runs give their lease back. */
+/** Whether the move happened. Terminal and waiting runs give their lease back; a run that is to be cancelled is not published. */
 export async function moveRun(ctx: Pick<Ctx, 'db'>, lease: Lease, to: RunStatus, change: Change = {}): Promise<boolean> {
   const { delayMs, error, counts, proof, ...plain } = change;
   return inTransaction({ db: ctx.db, organizationId: lease.organizationId }, async (tx) => {
     const moved = await tx('sync_runs')
       .where({ organization_id: lease.organizationId, id: lease.runId, lease_epoch: lease.epoch })
       .whereIn('status', movesTo(to))
+      .where((query) => (to === 'publishing' ? query.where('cancel_requested', false) : query))
       .update({
         status: to,
         ...plain,
@@ -150,40 +153,50 @@ export async function moveRun(ctx: Pick<Ctx, 'db'>, lease: Lease, to: RunStatus,
   });
 }
 
-/** Prolongs the lease; false when it is lost. Says whether someone asked to cancel. */
-export async function renewLease(
-  ctx: Pick<Ctx, 'db'>,
-  lease: Lease,
-  leaseMs: number,
-): Promise<{ held: boolean; cancelRequested: boolean }> {
-  const rows = await inTransaction({ db: ctx.db, organizationId: lease.organizationId }, (tx) =>
-    tx('sync_runs')
-      .where({ id: lease.runId, lease_epoch: lease.epoch })
-      .whereIn('status', ['running', 'publishing'])
-      .update({ lease_until: tx.raw('clock_timestamp() + make_interval(secs => ?)', [leaseMs / 1000]) })
-      .returning<{ cancel_requested: boolean }[]>(['cancel_requested']),
+export type Held = { readonly held: boolean; readonly cancelRequested: boolean };
+type HeldRow = { status: RunStatus; cancel_requested: boolean };
+/** A run that is being published can't be cancelled any more. */
+const heldOf = (rows: readonly HeldRow[]): Held => ({
+  held: rows.length === 1,
+  cancelRequested: rows[0]?.status === 'running' && rows[0].cancel_requested,
+});
+
+/** Prolongs the lease; not held when it is lost. */
+export const renewLease = (ctx: Pick<Ctx, 'db'>, lease: Lease, leaseMs: number): Promise<Held> =>
+  inTransaction({ db: ctx.db, organizationId: lease.organizationId }, async (tx) =>
+    heldOf(
+      await tx('sync_runs')
+        .where({ organization_id: lease.organizationId, id: lease.runId, lease_epoch: lease.epoch })
+        .whereIn('status', ['running', 'publishing'])
+        .update({ lease_until: tx.raw('clock_timestamp() + make_interval(secs => ?)', [leaseMs / 1000]) })
+        .returning<HeldRow[]>(['status', 'cancel_requested']),
+    ),
   );
-  return { held: rows.length === 1, cancelRequested: rows[0]?.cancel_requested ?? false };
-}
 
 /** A worker that stops hands its run over instead of letting the lease run out: claimable after the delay. */
-export const releaseLease = (ctx: Pick<Ctx, 'db'>, lease: Lease, delayMs: number, fruitless?: number): Promise<number> =>
-  inTransaction({ db: ctx.db, organizationId: lease.organizationId }, (tx) =>
-    tx('sync_runs')
-      .where({ id: lease.runId, lease_epoch: lease.epoch })
+export const releaseLease = (ctx: Pick<Ctx, 'db'>, lease: Lease, delayMs: number, fruitless?: number): Promise<void> =>
+  inTransaction({ db: ctx.db, organizationId: lease.organizationId }, async (tx) => {
+    await tx('sync_runs')
+      .where({ organization_id: lease.organizationId, id: lease.runId, lease_epoch: lease.epoch })
       .whereIn('status', ['running', 'publishing'])
       .update({
         lease_until: tx.raw('clock_timestamp() + make_interval(secs => ?)', [(delayMs - 1) / 1000]),
+        lease_owner: null,
         ...(fruitless !== undefined && { attempts_without_progress: fruitless }),
-      }),
-  );
+      });
+    if (delayMs === 0) await tx.raw("select pg_notify('sync_runs', '')");
+  });
 
-/** Shows how far the run is; progress starts the count of fruitless attempts anew. */
-export const noteProgress = (ctx: Pick<Ctx, 'db'>, lease: Lease, progress: RunProgress, moved: boolean): Promise<number> =>
-  inTransaction({ db: ctx.db, organizationId: lease.organizationId }, (tx) =>
-    tx('sync_runs')
-      .where({ id: lease.runId, lease_epoch: lease.epoch })
-      .update({ progress: JSON.stringify(progress), ...(moved && { attempts_without_progress: 0 }) }),
+/** Shows how far the run is. Progress starts the count of fruitless attempts anew and takes away what an earlier attempt met. */
+export const noteProgress = (ctx: Pick<Ctx, 'db'>, lease: Lease, progress: RunProgress, moved: boolean): Promise<Held> =>
+  inTransaction({ db: ctx.db, organizationId: lease.organizationId }, async (tx) =>
+    heldOf(
+      await tx('sync_runs')
+        .where({ organization_id: lease.organizationId, id: lease.runId, lease_epoch: lease.epoch })
+        .whereIn('status', ['running', 'publishing'])
+        .update({ progress: JSON.stringify(progress), ...(moved && { attempts_without_progress: 0, error: null }) })
+        .returning<HeldRow[]>(['status', 'cancel_requested']),
+    ),
   );
 
 export const writeRunEvent = (
@@ -205,3 +218,21 @@ export async function claimRun(ctx: Pick<Ctx, 'db'>, worker: string, leaseMs: nu
   const row = rows[0];
   return row === undefined ? undefined : { organizationId: row.organization_id, runId: row.run_id, epoch: row.lease_epoch };
 }
+
+/** Runs that ended before what they staged was cleared away. */
+export async function findEndedStaged(ctx: Pick<Ctx, 'db'>): Promise<{ organizationId: string; runId: string }[]> {
+  const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string; run_id: string }[] }>('select * from ended_staged_runs()');
+  return rows.map((row) => ({ organizationId: row.organization_id, runId: row.run_id }));
+}
+
+export const noteCleared = (ctx: TenantCtx, runId: string): Promise<number> =>
+  inTransaction(ctx, (tx) => tx('sync_runs').where({ organization_id: ctx.organizationId, id: runId }).update({ staged: false }));
+
+/** `reason` null lets the configuration go on. */
+export const pauseConfig = (ctx: TenantCtx, configId: string, reason: RunError | null): Promise<number> =>
+  inTransaction(ctx, (tx) =>
+    tx('sync_configs')
+      .where({ organization_id: ctx.organizationId, id: configId })
+      .where((query) => (reason === null ? query.whereNotNull('paused_reason') : query))
+      .update({ paused_reason: reason === null ? null : JSON.stringify(reason) }),
+  );

@@ -6,9 +6,11 @@ import type { Ctx } from '../core/ctx.ts';
 import { newId } from '../core/id.ts';
 import { listen } from '../db/listen.ts';
 import { inTransaction } from '../db/transaction.ts';
+import { openConnectorOf } from './connection.ts';
 import { dueSlot } from './due.ts';
+import type { OpenConnector } from './execute-run.ts';
 import { claimRun, findConfig, insertRun } from './runs.store.ts';
-import { workOn } from './worker.ts';
+import { clearEndedRuns, workOn } from './worker.ts';
 
 export type Scheduler = {
   /** Makes the runs that are due now; says how many. */
@@ -19,49 +21,54 @@ export type Scheduler = {
   stop(): Promise<void>;
 };
 
-type ScheduledRow = { organization_id: string; id: string; schedule: string; timezone: string; last_slot: Date | null; created_at: Date };
+type ScheduledRow = { organization_id: string; id: string; schedule: string; timezone: string; last_slot: Date | null; since: Date };
+
+async function enqueueDueRun(ctx: Ctx, row: ScheduledRow): Promise<boolean> {
+  const slot = dueSlot({ schedule: row.schedule, timezone: row.timezone, lastSlot: row.last_slot, since: row.since }, ctx.clock.now());
+  if (slot === null) return false;
+  const run = await inTransaction({ db: ctx.db, organizationId: row.organization_id }, async (tx) => {
+    const config = await findConfig(tx, row.organization_id, row.id);
+    if (config === undefined) return undefined;
+    const { record_type, mode } = config;
+    return insertRun(tx, row.organization_id, { sync_config_id: row.id, record_type, mode, trigger: 'schedule', scheduled_for: slot });
+  });
+  return run !== undefined;
+}
 
 /** One run for each config whose latest slot has none yet; the unique index decides between processes. */
 export async function enqueueDueRuns(ctx: Ctx): Promise<number> {
   const { rows } = await ctx.db.control.raw<{ rows: ScheduledRow[] }>('select * from scheduled_sync_configs()');
   let made = 0;
   for (const row of rows) {
-    const slot = dueSlot(
-      { schedule: row.schedule, timezone: row.timezone, lastSlot: row.last_slot, since: row.created_at },
-      ctx.clock.now(),
-    );
-    if (slot === null) continue;
-    const run = await inTransaction({ db: ctx.db, organizationId: row.organization_id }, async (tx) => {
-      const config = await findConfig(tx, row.organization_id, row.id);
-      return config === undefined
-        ? undefined
-        : insertRun(tx, row.organization_id, {
-            sync_config_id: row.id,
-            record_type: config.record_type,
-            mode: config.mode,
-            trigger: 'schedule',
-            scheduled_for: slot,
-          });
-    });
-    if (run !== undefined) made += 1;
+    try {
+      if (await enqueueDueRun(ctx, row)) made += 1;
+    } catch (error) {
+      // One organization's trouble must not keep the others' syncs from starting.
+      ctx.log.error({ err: error, syncConfigId: row.id }, 'a due sync could not be enqueued');
+    }
   }
   return made;
 }
 
 const idlePollMs = 1_000;
 
-export function startScheduler(ctx: Ctx): Scheduler {
+export type SchedulerOptions = {
+  /** How a run reaches the ERP; by what is stored of the organization's connection unless told. */
+  readonly openConnector?: OpenConnector;
+};
+
+/** Claims as long as there are runs and free workers; one claim at a time, however often it is called. */
+function startClaiming(ctx: Ctx, stopping: AbortSignal, open: OpenConnector) {
   const worker = `${hostname()}/${process.pid}/${newId()}`;
-  const stopping = new AbortController();
   const inFlight = new Set<Promise<void>>();
-  let claiming = false;
+  let claiming: Promise<void> | null = null;
   let again = false;
 
   const claimAll = async (): Promise<void> => {
-    while (!stopping.signal.aborted && inFlight.size < ctx.settings.sync.workers) {
+    while (!stopping.aborted && inFlight.size < ctx.settings.sync.workers) {
       const lease = await claimRun(ctx, worker, ctx.settings.sync.leaseMs);
       if (lease === undefined) return;
-      const work: Promise<void> = workOn(ctx, lease, stopping.signal).finally(() => {
+      const work: Promise<void> = workOn(ctx, lease, stopping, open).finally(() => {
         inFlight.delete(work);
         poke();
       });
@@ -69,31 +76,40 @@ export function startScheduler(ctx: Ctx): Scheduler {
     }
   };
   const poke = (): void => {
-    if (stopping.signal.aborted) return;
-    if (claiming) {
-      again = true;
-      return;
-    }
-    claiming = true;
-    claimAll()
+    if (stopping.aborted) return;
+    again = claiming !== null;
+    claiming ??= claimAll()
       .catch((error: unknown) => ctx.log.warn({ err: error }, 'no run could be claimed'))
       .finally(() => {
-        claiming = false;
-        if (again) {
-          again = false;
-          poke();
-        }
+        claiming = null;
+        if (again) poke();
       });
   };
+  const settled = async (): Promise<void> => {
+    while (claiming !== null || inFlight.size > 0) await Promise.allSettled([claiming, ...inFlight]);
+  };
+  return { poke, settled };
+}
+
+export function startScheduler(ctx: Ctx, { openConnector = openConnectorOf }: SchedulerOptions = {}): Scheduler {
+  const stopping = new AbortController();
+  const { poke, settled } = startClaiming(ctx, stopping.signal, openConnector);
+  const ticks = new Set<Promise<unknown>>();
   const tick = async (): Promise<number> => {
     const made = await enqueueDueRuns(ctx);
     poke();
+    await clearEndedRuns(ctx);
     return made;
   };
+  const tickByItself = (): Promise<unknown> => {
+    const ticking: Promise<unknown> = tick()
+      .catch((error: unknown) => ctx.log.error({ err: error }, 'the tick failed'))
+      .finally(() => ticks.delete(ticking));
+    ticks.add(ticking);
+    return ticking;
+  };
 
-  const minute = cron.schedule('* * * * *', () => tick().catch((error: unknown) => ctx.log.error({ err: error }, 'the tick failed')), {
-    noOverlap: true,
-  });
+  const minute = cron.schedule('* * * * *', tickByItself, { noOverlap: true });
   const idle = setInterval(poke, idlePollMs);
   const deaf = listen(ctx, 'sync_runs', poke);
   poke();
@@ -105,7 +121,8 @@ export function startScheduler(ctx: Ctx): Scheduler {
       clearInterval(idle);
       stopping.abort();
       await deaf();
-      while (inFlight.size > 0) await Promise.allSettled(inFlight);
+      await Promise.allSettled(ticks);
+      await settled();
     },
   };
 }

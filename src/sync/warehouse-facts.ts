@@ -1,12 +1,8 @@
 // What other features ask about the synced records, without knowing where they lie.
 import type { TenantCtx } from '../core/ctx.ts';
-import { sqlState } from '../db/pg-errors.ts';
 import { type RecordColumn, readColumns } from '../warehouse/columns.ts';
-import { type RecordState, readState, rfc3339 } from '../warehouse/generation.ts';
+import { isNotSetUp, type RecordState, readState, rfc3339 } from '../warehouse/generation.ts';
 import { createTenantSchema, dropTenantSchema, tenantSchema } from '../warehouse/tenant-schema.ts';
-
-/** Nothing there yet: neither the schema nor its tables. */
-const isMissing = (error: unknown): boolean => sqlState(error) === '3F000' || sqlState(error) === '42P01';
 
 export async function syncedRecords(ctx: TenantCtx): Promise<number> {
   try {
@@ -15,7 +11,7 @@ export async function syncedRecords(ctx: TenantCtx): Promise<number> {
     );
     return Number(rows[0]?.count ?? 0);
   } catch (error) {
-    if (isMissing(error)) return 0;
+    if (isNotSetUp(error)) return 0;
     throw error;
   }
 }
@@ -30,7 +26,7 @@ export async function describeSynced(
     const state = await readState(ctx.db.data, schema, recordType);
     return state === undefined ? undefined : { state, columns: await readColumns(ctx.db.data, schema, recordType) };
   } catch (error) {
-    if (isMissing(error)) return undefined;
+    if (isNotSetUp(error)) return undefined;
     throw error;
   }
 }

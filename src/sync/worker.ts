@@ -1,99 +1,139 @@
 // Works on one claimed run: keeps its lease alive while it runs, and turns every ending that isn't a success into a state of
 // the run that an operator can read.
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
-import { inTransaction } from '../db/transaction.ts';
-import { clearStaging, LostLease, readRunState } from '../warehouse/staging.ts';
+import { inDataTransaction, inTransaction } from '../db/transaction.ts';
+import { isNotSetUp } from '../warehouse/generation.ts';
+import { discardRun, LostLease, type PublishOutcome } from '../warehouse/run-row.ts';
 import { tenantSchema } from '../warehouse/tenant-schema.ts';
-import { executeRun } from './execute-run.ts';
-import { judge } from './retry.ts';
-import { findRun, type Lease, moveRun, releaseLease, renewLease, writeRunEvent } from './runs.store.ts';
-
-class Cancelled extends Error {
-  override readonly name = 'Cancelled';
-}
-/** The process stops: the run goes on elsewhere. */
-export class Stopping extends Error {
-  override readonly name = 'Stopping';
-}
+import { executeRun, type OpenConnector } from './execute-run.ts';
+import { Cancelled, Stopping } from './interruption.ts';
+import { copyOutcome, tidyUp } from './outcome.ts';
+import { judge, type Verdict } from './retry.ts';
+import { isFinal } from './run-state.ts';
+import {
+  findEndedStaged,
+  findRun,
+  type Lease,
+  moveRun,
+  noteCleared,
+  pauseConfig,
+  type RunRow,
+  releaseLease,
+  renewLease,
+  writeRunEvent,
+} from './runs.store.ts';
 
 /** Renews while work is in flight; aborts it when the lease is lost or someone asked to cancel. */
 function keepLease(ctx: Ctx, lease: Lease, abort: AbortController): () => void {
   const { leaseMs, renewMs } = ctx.settings.sync;
-  let lastHeldMs = ctx.clock.monotonicMs();
+  let heldSinceMs = ctx.clock.monotonicMs();
+  let asking = false;
   const timer = setInterval(() => {
-    renewLease(ctx, lease, leaseMs).then(
-      ({ held, cancelRequested }) => {
-        lastHeldMs = ctx.clock.monotonicMs();
-        if (!held) abort.abort(new LostLease('the lease was taken'));
-        else if (cancelRequested) abort.abort(new Cancelled('cancelled'));
-      },
-      () => {
-        if (ctx.clock.monotonicMs() - lastHeldMs > leaseMs) abort.abort(new LostLease('the lease ran out'));
-      },
-    );
+    const askedAtMs = ctx.clock.monotonicMs();
+    if (askedAtMs - heldSinceMs > leaseMs) abort.abort(new LostLease('the lease ran out'));
+    if (asking) return;
+    asking = true;
+    renewLease(ctx, lease, leaseMs)
+      .then(
+        ({ held, cancelRequested }) => {
+          heldSinceMs = askedAtMs;
+          if (!held) abort.abort(new LostLease('the lease was taken'));
+          else if (cancelRequested) abort.abort(new Cancelled('cancelled'));
+        },
+        (error: unknown) => ctx.log.warn({ err: error }, 'a lease could not be renewed'),
+      )
+      .finally(() => {
+        asking = false;
+      });
   }, renewMs);
   return () => clearInterval(timer);
 }
 
-async function dropStaged(ctx: TenantCtx, lease: Lease): Promise<void> {
-  const schema = tenantSchema(ctx.organizationId);
-  const state = await readRunState(ctx.db.data, schema, lease.runId).catch(() => undefined);
-  if (state === undefined) return;
-  await clearStaging(ctx.db.data, schema, state.recordType, lease.runId);
-  if (state.targetTable.startsWith('staging_')) return;
-  await ctx.db.data.query(`insert into ${schema}.retired_tables (table_name) values ($1) on conflict do nothing`, [state.targetTable]);
+/** What the run staged goes away; not so when it turns out to have been published, of which this returns the outcome. */
+async function discard(ctx: TenantCtx, runId: string): Promise<PublishOutcome | null> {
+  try {
+    return await inDataTransaction(ctx.db.data, (client) => discardRun(client, tenantSchema(ctx.organizationId), runId));
+  } catch (error) {
+    if (isNotSetUp(error)) return null;
+    throw error;
+  }
+}
+
+/** Clears up after runs that ended away from their worker: cancelled while waiting, or ended by a process that then died. */
+export async function clearEndedRuns(ctx: Ctx): Promise<void> {
+  for (const { organizationId, runId } of await findEndedStaged(ctx)) {
+    const tenant: TenantCtx = { ...ctx, organizationId };
+    try {
+      await discard(tenant, runId);
+      await noteCleared(tenant, runId);
+      await tidyUp(tenant, null);
+    } catch (error) {
+      ctx.log.warn({ err: error, runId }, 'what an ended run staged stays for now');
+    }
+  }
+}
+
+async function settleCancelled(ctx: TenantCtx, lease: Lease): Promise<void> {
+  if (!(await moveRun(ctx, lease, 'cancelled'))) return;
+  await writeRunEvent(ctx, lease.runId, 'info', 'cancelled');
+  await discard(ctx, lease.runId);
+  await noteCleared(ctx, lease.runId);
+  await tidyUp(ctx, null);
+}
+
+type Waiting = Extract<Verdict, { kind: 'wait' }>;
+async function settleWaiting(ctx: TenantCtx, lease: Lease, row: RunRow, { error, delayMs }: Waiting, fruitless: number): Promise<void> {
+  if (row.status === 'publishing') return releaseLease(ctx, lease, delayMs, fruitless);
+  // Until something was read, a metadata reading that is owed stays owed, whatever came in between.
+  const owed = row.error?.staleMetadata === true && { staleMetadata: true as const };
+  if (!(await moveRun(ctx, lease, 'waiting', { error: { ...error, ...owed }, delayMs, attempts_without_progress: fruitless }))) return;
+  await writeRunEvent(ctx, lease.runId, 'warning', `waiting: ${error.message}`, { code: error.code, delayMs });
+}
+
+type Failing = Extract<Verdict, { kind: 'fail' }>;
+async function settleFailed(ctx: TenantCtx, lease: Lease, row: RunRow, { error, pause }: Failing): Promise<void> {
+  // Only the warehouse knows whether the COMMIT whose answer was lost took place. Unless it can be asked, nothing is decided.
+  const outcome = await discard(ctx, lease.runId);
+  if (outcome !== null) return copyOutcome(ctx, lease, row, outcome);
+  if (!(await moveRun(ctx, lease, 'failed', { error, staged: false }))) return;
+  await writeRunEvent(ctx, lease.runId, 'error', `failed: ${error.message}`, error);
+  if (pause) await pauseConfig(ctx, row.sync_config_id, error);
+  await tidyUp(ctx, null);
 }
 
 async function settleFailure(ctx: TenantCtx, lease: Lease, failure: unknown): Promise<void> {
   const row = await inTransaction(ctx, (tx) => findRun(tx, ctx.organizationId, lease.runId));
-  if (row === undefined) return;
+  if (row === undefined || row.lease_epoch !== lease.epoch || isFinal(row.status)) return;
   const fruitless = row.attempts_without_progress + 1;
   const verdict = judge(failure, fruitless, ctx.settings.sync, Math.random());
   ctx.log.warn({ err: failure, verdict: verdict.kind, code: verdict.error.code }, 'a sync run was interrupted');
-  if (verdict.kind === 'wait' && row.status === 'running') {
-    await moveRun(ctx, lease, 'waiting', { error: verdict.error, delayMs: verdict.delayMs, attempts_without_progress: fruitless });
-    await writeRunEvent(ctx, lease.runId, 'warning', `waiting: ${verdict.error.message}`, {
-      code: verdict.error.code,
-      delayMs: verdict.delayMs,
-    });
-    return;
-  }
-  if (verdict.kind === 'wait') {
-    await releaseLease(ctx, lease, verdict.delayMs, fruitless);
-    return;
-  }
-  if (!(await moveRun(ctx, lease, 'failed', { error: verdict.error }))) return;
-  await dropStaged(ctx, lease);
-  await writeRunEvent(ctx, lease.runId, 'error', `failed: ${verdict.error.message}`, verdict.error);
-  if (verdict.pause) {
-    await inTransaction(ctx, (tx) =>
-      tx('sync_configs')
-        .where({ organization_id: ctx.organizationId, id: row.sync_config_id })
-        .update({ paused_reason: JSON.stringify(verdict.error) }),
-    );
-  }
+  if (verdict.kind === 'wait') await settleWaiting(ctx, lease, row, verdict, fruitless);
+  else await settleFailed(ctx, lease, row, verdict);
+}
+
+async function settle(ctx: TenantCtx, lease: Lease, failure: unknown): Promise<void> {
+  if (failure instanceof LostLease) return;
+  if (failure instanceof Stopping) return releaseLease(ctx, lease, 0);
+  if (failure instanceof Cancelled) return settleCancelled(ctx, lease);
+  return settleFailure(ctx, lease, failure);
 }
 
 /** Never throws: whatever happens ends in the run's state, or in the lease running out. */
-export async function workOn(ctx: Ctx, lease: Lease, stopping: AbortSignal): Promise<void> {
+export async function workOn(ctx: Ctx, lease: Lease, stopping: AbortSignal, open: OpenConnector): Promise<void> {
   const tenant: TenantCtx = { ...ctx, organizationId: lease.organizationId, log: ctx.log.child({ runId: lease.runId }) };
   const abort = new AbortController();
   const onStop = () => abort.abort(new Stopping('stopping'));
-  stopping.addEventListener('abort', onStop, { once: true });
+  if (stopping.aborted) onStop();
+  else stopping.addEventListener('abort', onStop, { once: true });
   const letGo = keepLease(ctx, lease, abort);
   try {
-    await executeRun(tenant, lease, abort.signal);
+    abort.signal.throwIfAborted();
+    await executeRun(tenant, lease, abort.signal, open);
   } catch (thrown) {
     const failure: unknown = abort.signal.aborted ? abort.signal.reason : thrown;
-    try {
-      if (failure instanceof Stopping) await releaseLease(tenant, lease, 0);
-      else if (failure instanceof Cancelled) {
-        if (await moveRun(tenant, lease, 'cancelled')) await dropStaged(tenant, lease);
-        await writeRunEvent(tenant, lease.runId, 'info', 'cancelled');
-      } else if (!(failure instanceof LostLease)) await settleFailure(tenant, lease, failure);
-    } catch (error) {
-      tenant.log.error({ err: error }, 'the end of a run could not be noted; its lease will run out');
-    }
+    await settle(tenant, lease, failure).catch((error: unknown) =>
+      tenant.log.error({ err: error }, 'the end of a run could not be noted; its lease will run out'),
+    );
   } finally {
     letGo();
     stopping.removeEventListener('abort', onStop);

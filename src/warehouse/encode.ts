@@ -6,13 +6,18 @@ import type { LineField, RecordColumn } from './columns.ts';
 
 export type EncodedRecord = { readonly id: string; readonly hash: Buffer; readonly cells: readonly (string | null)[] };
 
+/** Digits as they are: JSON allows a number any length, but no zeros in front. */
+function jsonValue(value: string, type: LineField['type']): string {
+  if (type === 'integer') return BigInt(value).toString();
+  return type === 'number' || type === 'boolean' ? value : JSON.stringify(value);
+}
+
 function lineCell(line: SourceLine, fields: readonly LineField[]): string {
   const members: string[] = [];
   for (const { name, type } of fields) {
     const value = line[name] ?? null;
     if (value === null) continue;
-    const bare = type === 'number' || type === 'integer' || type === 'boolean';
-    members.push(`${JSON.stringify(name)}:${bare ? value : JSON.stringify(value)}`);
+    members.push(`${JSON.stringify(name)}:${jsonValue(value, type)}`);
   }
   return `{${members.join()}}`;
 }

@@ -1,5 +1,6 @@
 // The row that says what readers see of a record type: which table, which generation, how many rows, how fresh.
 import type { PoolClient } from 'pg';
+import { sqlState } from '../db/pg-errors.ts';
 
 export type RecordState = {
   readonly recordType: string;
@@ -29,6 +30,9 @@ type StateRow = {
 
 /** An instant as text with microseconds cut off, the form in which this service shows times. */
 export const rfc3339 = (expression: string): string => `to_char(${expression} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
+
+/** Nothing there yet: neither the schema nor its tables. */
+export const isNotSetUp = (error: unknown): boolean => sqlState(error) === '3F000' || sqlState(error) === '42P01';
 
 /** Undefined when nothing of this record type was ever set up. Needs the tenant's schema to exist. */
 export async function readState(client: Pick<PoolClient, 'query'>, schema: string, recordType: string): Promise<RecordState | undefined> {

@@ -2,6 +2,8 @@
 // table that goes live. An interrupted concurrent build leaves an invalid index: it is dropped and built anew.
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
+import type { PoolClient } from 'pg';
+import { sqlState } from '../db/pg-errors.ts';
 import { quoted } from './table.ts';
 
 /** `expression` is what stands between the parentheses: physical column names of ours and nothing a caller wrote. */
@@ -39,6 +41,43 @@ export async function missingIndexes(control: Knex, schema: string, table: strin
   return wanted.filter((spec) => !held.has(indexName(table, spec)));
 }
 
+type Session = Pick<PoolClient, 'query'>;
+
+/** A connection of the control door for itself: DDL goes where it may run, and session locks end with the session. */
+async function onOneConnection<T>(control: Knex, work: (session: Session) => Promise<T>): Promise<T> {
+  const connection: unknown = await control.client.acquireConnection();
+  try {
+    return await work(connection as Session);
+  } finally {
+    await control.client.releaseConnection(connection);
+  }
+}
+
+const lockPollMs = 200;
+/**
+ * One builder per table: another would take its half-built index for a broken one. It asks again and again instead of waiting
+ * in the lock, because a concurrent build waits for every statement that is under way.
+ */
+async function asOnlyBuilder(control: Knex, table: string, work: (session: Session) => Promise<void>): Promise<void> {
+  for (;;) {
+    const done = await onOneConnection(control, async (session) => {
+      const { rows } = await session.query<{ held: boolean }>('select pg_try_advisory_lock(hashtextextended($1, 1)) as held', [table]);
+      if (rows[0]?.held !== true) return false;
+      try {
+        await work(session);
+      } finally {
+        await session.query('select pg_advisory_unlock(hashtextextended($1, 1))', [table]).catch(() => undefined);
+      }
+      return true;
+    });
+    if (done) return;
+    await new Promise((resolve) => setTimeout(resolve, lockPollMs));
+  }
+}
+
+/** A value is longer than an index can hold (2,704 bytes in a btree). Such an index is done without: answers stay right, and slower. */
+const isTooLong = (error: unknown): boolean => sqlState(error) === '54000';
+
 /** Builds what is missing, one at a time; `concurrently` for tables that readers use. */
 export async function buildIndexes(
   control: Knex,
@@ -48,13 +87,70 @@ export async function buildIndexes(
   concurrently: boolean,
   onBuilt: (done: number, of: number) => Promise<void> | void = () => undefined,
 ): Promise<void> {
-  const missing = await missingIndexes(control, schema, table, wanted);
-  for (const [index, spec] of missing.entries()) {
-    const name = quoted(indexName(table, spec));
-    await control.raw(`drop index if exists ${schema}.${name}`);
-    await control.raw(
-      `create index ${concurrently ? 'concurrently ' : ''}${name} on ${schema}.${quoted(table)} using ${spec.method} (${spec.expression})`,
+  const way = concurrently ? 'concurrently ' : '';
+  if ((await missingIndexes(control, schema, table, wanted)).length === 0) return;
+  await asOnlyBuilder(control, `${schema}.${table}`, async (session) => {
+    const missing = await missingIndexes(control, schema, table, wanted);
+    for (const [index, spec] of missing.entries()) {
+      const name = quoted(indexName(table, spec));
+      await session.query(`drop index ${way}if exists ${schema}.${name}`);
+      try {
+        await session.query(`create index ${way}${name} on ${schema}.${quoted(table)} using ${spec.method} (${spec.expression})`);
+      } catch (error) {
+        if (!isTooLong(error)) throw error;
+        await session.query(`drop index ${way}if exists ${schema}.${name}`);
+      }
+      await onBuilt(index + 1, missing.length);
+    }
+  });
+}
+
+/** Longer values than this may be too long for an index, compressed or not. */
+const suspectBytes = 2_000;
+
+/** Rows on their way into a table: those that a run staged, or all of a table. */
+export type RowSource = { readonly table: string; readonly runId: string | null };
+
+/**
+ * After a publish that an index refused: drops the index that the error names, or else those over columns of which the source has
+ * long values. Says which ones; none when the error is about something else.
+ */
+export async function dropRefusingIndexes(
+  control: Knex,
+  schema: string,
+  table: string,
+  source: RowSource,
+  error: unknown,
+): Promise<string[]> {
+  if (!isTooLong(error)) return [];
+  const named = (error as { constraint?: string }).constraint;
+  return onOneConnection(control, async (session) => {
+    const long = named === undefined ? await longColumns(session, schema, source) : [];
+    const { rows } = await session.query<{ name: string; definition: string }>(
+      `select c.relname as name, pg_get_indexdef(c.oid) as definition from pg_index i join pg_class c on c.oid = i.indexrelid
+       join pg_class t on t.oid = i.indrelid join pg_namespace n on n.oid = t.relnamespace
+       where n.nspname = $1 and t.relname = $2 and not i.indisprimary`,
+      [schema, table],
     );
-    await onBuilt(index + 1, missing.length);
-  }
+    const refusing = rows.filter(({ name, definition }) =>
+      named === undefined ? long.some((column) => new RegExp(`\\b${column}\\b`).test(definition)) : name === named,
+    );
+    for (const { name } of refusing) await session.query(`drop index concurrently if exists ${schema}.${quoted(name)}`);
+    return refusing.map(({ name }) => name);
+  });
+}
+
+async function longColumns(session: Session, schema: string, { table, runId }: RowSource): Promise<string[]> {
+  const place = `${schema}.${quoted(table)}`;
+  const texts = await session.query<{ name: string }>(
+    `select attname as name from pg_attribute where attrelid = $1::regclass and attnum > 0 and not attisdropped and atttypid = 'text'::regtype`,
+    [place],
+  );
+  if (texts.rows.length === 0) return [];
+  const tests = texts.rows.map(({ name }, index) => `bool_or(octet_length(${quoted(name)}) > ${suspectBytes}) as c${index}`);
+  const { rows } = await session.query<Record<string, boolean | null>>(
+    `select ${tests.join(', ')} from ${place} ${runId === null ? '' : 'where run_id = $1'}`,
+    runId === null ? [] : [runId],
+  );
+  return texts.rows.flatMap(({ name }, index) => (rows[0]?.[`c${index}`] === true ? [name] : []));
 }

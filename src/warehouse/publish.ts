@@ -2,7 +2,8 @@
 // and the run's outcome flip together, so a reader sees all of a run or none of it.
 import { randomBytes } from 'node:crypto';
 import type { PoolClient } from 'pg';
-import { LostLease, type PublishOutcome, type RunState } from './staging.ts';
+import { systemColumns } from './columns.ts';
+import { isFresh, LostLease, type PublishOutcome, type RunState } from './run-row.ts';
 import { quoted, stagingTable } from './table.ts';
 
 /** Deletions up to this many go through, however small the table. */
@@ -55,21 +56,29 @@ async function writeTombstones({ client, schema, state, generation }: Work, ids:
   );
 }
 
+/** Counts by hash of content: what is new, what differs, and what is the same as in the table that readers see. */
+async function compare(client: PoolClient, read: string, table: string, values: readonly string[]) {
+  const { rows } = await client.query<{ inserted: string; updated: string; unchanged: string }>(
+    `select count(*) filter (where t.id is null) as inserted, count(*) filter (where t.content_hash <> s.content_hash) as updated,
+            count(*) filter (where t.content_hash = s.content_hash) as unchanged
+     from ${read} s left join ${table} t on t.id = s.id`,
+    [...values],
+  );
+  const row = rows[0];
+  return { inserted: Number(row?.inserted ?? 0), updated: Number(row?.updated ?? 0), unchanged: Number(row?.unchanged ?? 0) };
+}
+
 async function mergeStaged(work: Work, current: Current, active: string): Promise<Changed> {
   const { client, schema, state, rules, generation } = work;
   const staging = `${schema}.${quoted(stagingTable(state.recordType))}`;
   const table = `${schema}.${quoted(active)}`;
-  const { rows } = await client.query<{ inserted: string; updated: string; unchanged: string }>(
-    `select count(*) filter (where t.id is null) as inserted, count(*) filter (where t.content_hash <> s.content_hash) as updated,
-            count(*) filter (where t.content_hash = s.content_hash) as unchanged
-     from ${staging} s left join ${table} t on t.id = s.id where s.run_id = $1`,
-    [state.runId],
-  );
-  const [inserted, updated, unchanged] = [Number(rows[0]?.inserted ?? 0), Number(rows[0]?.updated ?? 0), Number(rows[0]?.unchanged ?? 0)];
+  const { inserted, updated, unchanged } = await compare(client, `(select id, content_hash from ${staging} where run_id = $1)`, table, [
+    state.runId,
+  ]);
   const names = state.columns.map(({ column }) => quoted(column));
   if (inserted + updated > 0) {
     const columns = ['id', 'generation', 'content_hash', ...names];
-    await client.query(
+    const written = await client.query(
       `insert into ${table} (${columns.join(', ')}) select s.id, $2, s.content_hash${names.map((name) => `, s.${name}`).join('')}
        from ${staging} s left join ${table} t on t.id = s.id where s.run_id = $1 and t.content_hash is distinct from s.content_hash
        on conflict (id) do update set changed_at = now(), ${columns
@@ -78,6 +87,7 @@ async function mergeStaged(work: Work, current: Current, active: string): Promis
          .join(', ')}`,
       [state.runId, generation],
     );
+    if (written.rowCount !== inserted + updated) throw new Error('what was counted and what was written differ');
     await client.query(
       `delete from ${schema}.tombstones d using ${staging} s where d.record_type = $1 and s.run_id = $2 and d.id = s.id::text`,
       [state.recordType, state.runId],
@@ -125,20 +135,44 @@ async function carryOver(work: Work, current: Current, old: string): Promise<Pic
   return { deleted: deletes ? absentIds.length : 0, held: deletes || !rules.applyDeletions ? 0 : absentIds.length };
 }
 
+/** Columns whose field the ERP no longer has keep their values: published versions may read them. */
+async function carryOldColumns({ client, schema, state }: Work, old: string): Promise<void> {
+  const fresh = `${schema}.${quoted(state.targetTable)}`;
+  const shared = await client.query<{ name: string }>(
+    `select a.attname as name from pg_attribute a join pg_attribute b on b.attname = a.attname
+     where a.attrelid = $1::regclass and b.attrelid = $2::regclass and a.attnum > 0 and b.attnum > 0 and not a.attisdropped and not b.attisdropped
+       and a.attname <> all($3)`,
+    [`${schema}.${quoted(old)}`, fresh, [...systemColumns, ...state.columns.map(({ column }) => column)]],
+  );
+  const names = shared.rows.map(({ name }) => quoted(name));
+  if (names.length === 0) return;
+  await client.query(
+    `update ${fresh} f set ${names.map((name) => `${name} = o.${name}`).join(', ')} from ${schema}.${quoted(old)} o
+     where o.id = f.id and (${names.map((name) => `o.${name} is not null`).join(' or ')})`,
+  );
+}
+
 async function swapIn(work: Work, current: Current): Promise<Changed & { rowCount: number }> {
   const { client, schema, state } = work;
   const old = current.active_table;
+  const fresh = `${schema}.${quoted(state.targetTable)}`;
+  const read =
+    old === null
+      ? { inserted: state.counters.fetched - state.counters.rejected, updated: 0, unchanged: 0 }
+      : await compare(client, fresh, `${schema}.${quoted(old)}`, []);
+  if (old !== null) await carryOldColumns(work, old);
   const carried = old === null ? { deleted: 0, held: 0 } : await carryOver(work, current, old);
-  const counted = await client.query<{ count: string }>(`select count(*) from ${schema}.${quoted(state.targetTable)}`);
-  const rowCount = Number(counted.rows[0]?.count ?? 0);
+  const counted = await client.query<{ count: string }>(`select count(*) from ${fresh}`);
+  await client.query(`delete from ${schema}.tombstones d using ${fresh} f where d.record_type = $1 and d.id = f.id::text`, [
+    state.recordType,
+  ]);
   if (old !== null) await client.query(`insert into ${schema}.retired_tables (table_name) values ($1) on conflict do nothing`, [old]);
   await client.query(`update ${schema}.record_state set active_table = $2, epoch = $3 where record_type = $1`, [
     state.recordType,
     state.targetTable,
     randomBytes(12).toString('hex'),
   ]);
-  const staged = state.counters.fetched - state.counters.rejected;
-  return { inserted: old === null ? staged : 0, updated: old === null ? 0 : staged, unchanged: 0, ...carried, rowCount };
+  return { ...read, ...carried, rowCount: Number(counted.rows[0]?.count ?? 0) };
 }
 
 /** Rejected records that this run read well are solved; those it did not see in a complete read are gone. */
@@ -164,7 +198,7 @@ export async function publishRun(
   const current = await lockState(client, schema, state);
   const next = (BigInt(current.generation) + 1n).toString();
   const work: Work = { client, schema, state, rules, generation: next };
-  const fresh = state.targetTable !== stagingTable(state.recordType);
+  const fresh = isFresh(state);
   if (!fresh && current.active_table === null) throw new Error('a first load needs a fresh table');
   const open = await closeRejections(work, fresh ? state.targetTable : stagingTable(state.recordType));
   const changed = fresh
@@ -194,5 +228,6 @@ export async function publishRun(
     state.runId,
     JSON.stringify(outcome),
   ]);
+  await client.query(`delete from ${schema}.${quoted(stagingTable(state.recordType))} where run_id = $1`, [state.runId]);
   return outcome;
 }

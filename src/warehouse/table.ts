@@ -1,7 +1,9 @@
 // The DDL of typed tables: made for a first load, widened for new fields, dropped when no reader can hold their name.
 // Never called from the steady path of a sync; each function may be repeated after a crash.
+import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { PoolClient } from 'pg';
+import { sqlState } from '../db/pg-errors.ts';
 import { type ColumnChanges, type RecordColumn, sqlIdType, sqlTypeOf } from './columns.ts';
 
 type Client = Pick<PoolClient, 'query'>;
@@ -12,6 +14,10 @@ export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"
 const columnList = (columns: readonly RecordColumn[]): string =>
   columns.map(({ column, type }) => `, ${quoted(column)} ${sqlTypeOf(type)}`).join('');
 
+const recordTableSql = (schema: string, table: string, idType: 'integer' | 'text', columns: readonly RecordColumn[]): string =>
+  `create table if not exists ${schema}.${quoted(table)} (id ${sqlIdType(idType)} primary key, generation bigint not null,
+   content_hash bytea not null, changed_at timestamptz not null default now()${columnList(columns)})`;
+
 /** A table that readers may be pointed at: `<recordType>_<n>`. */
 export async function createRecordTable(
   client: Client,
@@ -20,25 +26,20 @@ export async function createRecordTable(
   idType: 'integer' | 'text',
   columns: readonly RecordColumn[],
 ): Promise<void> {
-  await client.query(
-    `create table if not exists ${schema}.${quoted(table)} (id ${sqlIdType(idType)} primary key, generation bigint not null,
-     content_hash bytea not null, changed_at timestamptz not null default now()${columnList(columns)})`,
-  );
+  await client.query(recordTableSql(schema, table, idType, columns));
 }
 
-export const stagingTable = (recordType: string): string => `staging_${recordType}`;
+/** PostgreSQL cuts names at 63 bytes in silence; ours leave room for what is put before and behind them. */
+const tableStem = (recordType: string): string =>
+  recordType.length <= 40 ? recordType : `${recordType.slice(0, 27)}_${createHash('sha256').update(recordType).digest('hex').slice(0, 12)}`;
 
-/** The permanent staging table of a record type. */
-export async function createStagingTable(
-  client: Client,
-  schema: string,
-  recordType: string,
-  idType: 'integer' | 'text',
-  columns: readonly RecordColumn[],
-): Promise<void> {
-  await client.query(
+export const stagingTable = (recordType: string): string => `staging_${tableStem(recordType)}`;
+
+/** The permanent staging table of a record type; its columns come by `applyColumnChanges`. */
+export async function createStagingTable(control: Knex, schema: string, recordType: string, idType: 'integer' | 'text'): Promise<void> {
+  await control.raw(
     `create table if not exists ${schema}.${quoted(stagingTable(recordType))} (run_id uuid not null, id ${sqlIdType(idType)} not null,
-     content_hash bytea not null${columnList(columns)}, primary key (run_id, id))`,
+     content_hash bytea not null, primary key (run_id, id))`,
   );
 }
 
@@ -69,20 +70,62 @@ export async function applyColumnChanges(
   });
 }
 
-/** Drops the swapped-out tables that are old enough; one that is still busy is left for the next time. */
+/**
+ * Drops the swapped-out tables that are old enough; one that is still busy is left for the next time, and one that readers are
+ * pointed at is never dropped, whatever the list says.
+ */
 export async function dropRetiredTables(control: Knex, schema: string, olderThanMs: number): Promise<number> {
   const { rows } = await control.raw<{ rows: { table_name: string }[] }>(
-    `select table_name from ${schema}.retired_tables where retired_at < clock_timestamp() - make_interval(secs => ?)`,
+    `select table_name from ${schema}.retired_tables r where retired_at <= clock_timestamp() - make_interval(secs => ?)
+     and not exists (select from ${schema}.record_state s where s.active_table = r.table_name)`,
     [olderThanMs / 1000],
   );
   let dropped = 0;
   for (const { table_name: table } of rows) {
-    await control.transaction(async (tx) => {
-      await tx.raw("set local lock_timeout = '1s'");
-      await tx.raw(`drop table if exists ${schema}.${quoted(table)}`);
-      await tx.raw(`delete from ${schema}.retired_tables where table_name = ?`, [table]);
-    });
-    dropped += 1;
+    const done = await control
+      .transaction(async (tx) => {
+        await tx.raw("set local lock_timeout = '1s'");
+        await tx.raw(`drop table if exists ${schema}.${quoted(table)}`);
+        await tx.raw(`delete from ${schema}.retired_tables where table_name = ?`, [table]);
+      })
+      .then(
+        () => true,
+        (error: unknown) => {
+          if (sqlState(error) === undefined) throw error;
+          return false;
+        },
+      );
+    if (done) dropped += 1;
   }
   return dropped;
+}
+
+/**
+ * A table for the rows of one run, under a name never used before. A worker that died before it could say that it had made one
+ * left it behind: as one run at a time works on a record type, whatever else bears such a name is nobody's.
+ */
+export async function createFreshTable(
+  control: Knex,
+  schema: string,
+  recordType: string,
+  idType: 'integer' | 'text',
+  columns: readonly RecordColumn[],
+): Promise<string> {
+  return control.transaction(async (tx) => {
+    const { rows } = await tx.raw<{ rows: { n: number; active: string | null }[] }>(
+      `update ${schema}.record_state set next_table = next_table + 1 where record_type = ? returning next_table - 1 as n, active_table as active`,
+      [recordType],
+    );
+    const stem = tableStem(recordType);
+    const table = `${stem}_${rows[0]?.n ?? 1}`;
+    await tx.raw(
+      `insert into ${schema}.retired_tables (table_name)
+       select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
+       where n.nspname = ? and c.relkind = 'r' and starts_with(c.relname, ?) and substr(c.relname, length(?) + 1) ~ '^[0-9]+$'
+         and c.relname is distinct from ? on conflict do nothing`,
+      [schema, `${stem}_`, `${stem}_`, rows[0]?.active ?? null],
+    );
+    await tx.raw(recordTableSql(schema, table, idType, columns));
+    return table;
+  });
 }

@@ -1,7 +1,7 @@
 // Organizations and keys for tests, made by the same code that operators and callers use.
 import type { Ctx } from '../../src/core/ctx.ts';
 import { newId } from '../../src/core/id.ts';
-import { inTransaction } from '../../src/db/transaction.ts';
+import { inTransaction, type Tx } from '../../src/db/transaction.ts';
 import { makeApiKey } from '../../src/identity/api-key.ts';
 import { createOrganization } from '../../src/platform/organizations/organizations.service.ts';
 
@@ -38,4 +38,28 @@ export async function makeKey(ctx: Ctx, organizationId: string, scopes: Scopes =
     });
   });
   return { id, secret: key.secret };
+}
+
+/** Another person in the organization, with a built-in role by name or a role of their own with just these permissions. */
+export async function makeMember(
+  ctx: Ctx,
+  organizationId: string,
+  role: string | readonly string[],
+): Promise<{ id: string; email: string }> {
+  made += 1;
+  const email = `member-${made}@example.test`;
+  return inTransaction({ db: ctx.db, organizationId }, async (tx) => {
+    const { rows } = await tx.raw<{ rows: { id: string }[] }>('select ensure_user(?, ?, ?) as id', [newId(), email, email]);
+    const userId = rows[0]?.id ?? '';
+    const roleId =
+      typeof role === 'string' ? (await tx('roles').where({ name: role }).first<{ id: string }>('id')).id : await insertRole(tx, role);
+    await tx('memberships').insert({ organization_id: organizationId, user_id: userId, role_id: roleId });
+    return { id: userId, email };
+  });
+
+  async function insertRole(tx: Tx, permissions: readonly string[]): Promise<string> {
+    const id = newId();
+    await tx('roles').insert({ id, organization_id: organizationId, name: `role ${id}`, permissions });
+    return id;
+  }
 }

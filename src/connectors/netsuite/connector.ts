@@ -5,13 +5,14 @@ import { type Authorizer, openOauth2 } from './auth.ts';
 import { watchClock } from './clock-watch.ts';
 import { type NetsuiteSecrets, type NetsuiteSettings, realmOf, serviceOrigin } from './connection.ts';
 import { testConnection } from './connection-test.ts';
+import { readDeletions } from './deletions.ts';
 import { erpError, inconsistent } from './errors.ts';
 import { type NetsuiteHttp, openNetsuiteHttp } from './http.ts';
 import { sharedLimiter } from './limiter.ts';
 import { readMetadata } from './metadata.ts';
 import { countQuery, recordsQuery } from './queries.ts';
 import { definitionOf, planRead } from './read-plan.ts';
-import { readRecords } from './records.ts';
+import { type Pace, readRecords, scanRecords } from './records.ts';
 import { checkOrder } from './rows.ts';
 import { largestPage, openSuiteql, type Suiteql } from './suiteql.ts';
 import { openTba } from './tba.ts';
@@ -31,6 +32,7 @@ function openAccount(outer: ConnectorCtx, settings: NetsuiteSettings, secrets: N
   const limiter = sharedLimiter(outer.fetch, `${origin} ${account}`, ctx.settings.erp.concurrency);
   const http = openNetsuiteHttp({ ctx, origin, authorizer, limiter });
   const suiteql = openSuiteql(http);
+  const pace: Pace = new Map();
   return {
     test: (signal) => testConnection({ clock: ctx.clock, watch, suiteql, account, now: () => serverTime(http, signal) }, signal),
     now: (signal) => serverTime(http, signal),
@@ -40,17 +42,33 @@ function openAccount(outer: ConnectorCtx, settings: NetsuiteSettings, secrets: N
       const plan = planRead(recordType, fields);
       if (changedSince !== null && !plan.hasModified)
         throw erpError('query', 'FIELD_NOT_SYNCABLE', `${recordType.name} does not tell when it was changed`);
-      return readRecords(suiteql, plan, { afterId, changedSince }, pageLimit(limit), signal);
+      return readRecords(suiteql, plan, { afterId, changedSince }, pageLimit(limit), pace, signal);
     },
     async readByIds({ recordType, fields, ids, signal }) {
-      const wanted = [...new Set(ids)];
-      if (wanted.length > largestPage) throw new RangeError(`at most ${largestPage} ids at once`);
+      const wanted = distinctIds(ids);
       const plan = planRead(recordType, fields);
-      if (wanted.length === 0) return { records: [], rejected: [], lastId: null, hasMore: false };
-      return readRecords(suiteql, plan, { ids: wanted }, largestPage, signal);
+      if (wanted.length === 0) return nothing;
+      return readRecords(suiteql, plan, { ids: wanted }, largestPage, pace, signal);
     },
+    async scan({ recordType, fields, signal, ...selection }) {
+      const plan = planRead(recordType, fields);
+      if (plan.lines !== null) throw erpError('query', 'FIELD_NOT_SYNCABLE', 'A scan has no lines');
+      if (selection.ids === undefined)
+        return scanRecords(suiteql, plan, { afterId: selection.afterId }, pageLimit(selection.limit), signal);
+      const wanted = distinctIds(selection.ids);
+      return wanted.length === 0 ? nothing : scanRecords(suiteql, plan, { ids: wanted }, largestPage, signal);
+    },
+    deletedSince: ({ recordType, since, signal }) => readDeletions(suiteql, definitionOf(recordType), since, signal),
     listIds: ({ recordType, afterId, limit, signal }) => listIds(suiteql, recordType, afterId, pageLimit(limit), signal),
   };
+}
+
+const nothing = { records: [], rejected: [], lastId: null, hasMore: false };
+
+function distinctIds(ids: readonly string[]): string[] {
+  const distinct = [...new Set(ids)];
+  if (distinct.length > largestPage) throw new RangeError(`at most ${largestPage} ids at once`);
+  return distinct;
 }
 
 const pageLimit = (limit: number): number => Math.min(Math.max(1, Math.trunc(limit)), largestPage);
@@ -76,7 +94,7 @@ async function serverTime(http: NetsuiteHttp, signal: AbortSignal): Promise<Date
 
 async function countRecords(suiteql: Suiteql, recordType: Parameters<Connector['count']>[0], signal: AbortSignal): Promise<number> {
   const { rows } = await suiteql.ask(countQuery(definitionOf(recordType)), 1, signal);
-  const count = rows[0]?.get('n');
+  const count = rows[0]?.['n'];
   if (rows.length !== 1 || typeof count !== 'string' || !/^\d{1,15}$/.test(count))
     throw inconsistent('The answer to a count is not a number');
   return Number(count);
@@ -89,7 +107,7 @@ async function listIds(suiteql: Suiteql, recordType: IdsRequest['recordType'], a
   const { rows, hasMore } = await suiteql.ask(query, limit, signal);
   checkOrder(rows, { afterId });
   const ids = rows
-    .map((row) => row.get('id'))
+    .map((row) => row['id'])
     .map((id) => {
       if (typeof id !== 'string' || !isIdText(id)) throw inconsistent('A row of ids has an id that is not an integer');
       return id;

@@ -1,9 +1,9 @@
 // Which custom fields an account has: from the metadata catalogue, or from the list of custom fields where the catalogue is
 // refused. What is found here is a candidate; only a probe tells whether it can be read.
 import { ErpError } from '../connector.ts';
+import type { ColumnDefinition, LinesDefinition, RecordTypeDefinition } from './definition.ts';
 import type { NetsuiteHttp } from './http.ts';
 import { customFieldsQuery, isColumnName } from './queries.ts';
-import { type ColumnDefinition, lineCustomPrefix, type RecordTypeDefinition } from './record-types.ts';
 import { checkOrder } from './rows.ts';
 import { largestPage, type Row, type Suiteql } from './suiteql.ts';
 
@@ -48,7 +48,8 @@ const distinct = (fields: readonly ColumnDefinition[]): ColumnDefinition[] =>
 
 export const bodyFields = ({ fields }: CustomFields, definition: RecordTypeDefinition): ColumnDefinition[] =>
   withPrefix(fields, definition.customPrefix);
-export const lineFields = ({ fields }: CustomFields): ColumnDefinition[] => withPrefix(fields, lineCustomPrefix);
+export const lineFields = ({ fields }: CustomFields, { customPrefix }: LinesDefinition): ColumnDefinition[] =>
+  customPrefix === null ? [] : withPrefix(fields, customPrefix);
 
 async function readCatalogue(http: NetsuiteHttp, entry: string, signal: AbortSignal): Promise<ColumnDefinition[]> {
   const headers = { accept: 'application/schema+json' };
@@ -78,9 +79,9 @@ function describe(name: string, property: JsonObject): ColumnDefinition {
 function catalogueType(property: JsonObject): ColumnDefinition['type'] {
   const { type, format, properties, items } = property;
   if (typeof property['$ref'] === 'string') return 'reference';
-  if (type === 'array' || items !== undefined) return 'list'; // several choices, joined by commas
+  if (type === 'array' || items !== undefined) return 'text'; // several choices, joined by commas
   if (type === 'object' && isObject(properties)) {
-    if (properties['items'] !== undefined) return 'list';
+    if (properties['items'] !== undefined) return 'text';
     return isObject(properties['id']) && properties['id']['enum'] !== undefined ? 'list' : 'reference';
   }
   if (type === 'object') return 'reference';
@@ -100,25 +101,25 @@ const listTypes: Readonly<Record<string, ColumnDefinition['type']>> = {
   Date: 'date',
   'Date/Time': 'time',
   'List/Record': 'reference',
-  'Multiple Select': 'list',
+  'Multiple Select': 'text',
 };
 
 async function readList(suiteql: Suiteql, definition: RecordTypeDefinition, signal: AbortSignal): Promise<ColumnDefinition[]> {
-  const prefixes = definition.lines === null ? [definition.customPrefix] : [definition.customPrefix, lineCustomPrefix];
+  const prefixes = [definition.customPrefix, definition.lines?.customPrefix ?? null].filter((prefix) => prefix !== null);
   const fields: ColumnDefinition[] = [];
   let afterId: string | null = null;
   for (let hasMore = true; hasMore; ) {
     const page = await suiteql.ask(customFieldsQuery(prefixes, afterId), largestPage, signal);
     checkOrder(page.rows, { afterId });
     fields.push(...page.rows.map(describeListed));
-    afterId = String(page.rows.at(-1)?.get('id') ?? afterId);
+    afterId = String(page.rows.at(-1)?.['id'] ?? afterId);
     hasMore = page.hasMore;
   }
   return fields;
 }
 
 function describeListed(row: Row): ColumnDefinition {
-  const name = String(row.get('scriptid') ?? '').toLowerCase();
-  const type = listTypes[String(row.get('fieldvaluetype') ?? '')] ?? 'text';
-  return { name, label: String(row.get('name') ?? name), type, volatile: false, excluded: null };
+  const name = String(row['scriptid'] ?? '').toLowerCase();
+  const type = listTypes[String(row['fieldvaluetype'] ?? '')] ?? 'text';
+  return { name, label: String(row['name'] ?? name), type, volatile: false, excluded: null };
 }

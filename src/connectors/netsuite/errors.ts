@@ -24,6 +24,8 @@ const fixes = {
   SERVER_ERROR: 'NetSuite failed or is under maintenance; the next attempt may succeed.',
   COLUMN_UNKNOWN: 'Refresh the metadata of this connection: the field was removed, or its feature or permission was taken away.',
   RECORD_TYPE_HIDDEN: 'Give the role of this connection "View" on these records, or switch their feature on in NetSuite.',
+  DELETIONS_HIDDEN:
+    'Give the role of this connection the permission "Deleted Records"; until then deletions are found by comparing ids alone.',
   FIELD_NOT_SYNCABLE: 'Choose fields that the metadata of this connection shows as syncable.',
   QUERY_REFUSED: 'Refresh the metadata of this connection: a field or record type is no longer readable for its role.',
 } as const;

@@ -1,8 +1,8 @@
 // The text of every SuiteQL query, from typed parts. Names come from our definitions or pass a strict pattern; the only
 // values ever put into a text are integers that were parsed and times that were formatted here.
 import type { FieldMetadata } from '../connector.ts';
+import type { LinesDefinition, RecordTypeDefinition } from './definition.ts';
 import { erpError } from './errors.ts';
-import type { LinesDefinition, RecordTypeDefinition } from './record-types.ts';
 import { isIdText } from './values.ts';
 
 export type Column = Pick<FieldMetadata, 'name' | 'type'>;
@@ -56,16 +56,27 @@ export function recordsQuery(definition: RecordTypeDefinition, columns: readonly
   return `SELECT ${select('t', columns)} FROM ${definition.table} t${where(conditions)} ORDER BY t.id ASC`;
 }
 
-const dayMs = 86_400_000;
+const hourMs = 3_600_000;
 const sqlTime = (instant: Date): string => instant.toISOString().slice(0, 19).replace('T', ' ');
 
-/** The first half can use an index but is read in the session's time zone, so it looks a day further back; the second half decides. */
-function changedCondition(since: Date): string {
-  const dayBefore = sqlTime(new Date(since.getTime() - dayMs));
-  return (
-    `t.${modifiedColumn} >= TO_DATE('${dayBefore}', 'YYYY-MM-DD HH24:MI:SS') AND ` +
-    `SYS_EXTRACT_UTC(t.${modifiedColumn}) >= TO_TIMESTAMP('${sqlTime(since)}', 'YYYY-MM-DD HH24:MI:SS')`
-  );
+/** The last noon, as if it were in UTC, that is at least so long before. */
+function noonBefore(instant: Date, hours: number): string {
+  const halfDayMs = 12 * hourMs;
+  const halfDays = Math.floor((instant.getTime() - hours * hourMs) / halfDayMs);
+  return sqlTime(new Date((halfDays % 2 === 0 ? halfDays - 1 : halfDays) * halfDayMs));
+}
+
+/**
+ * A bound that an index can use. It is read in the session's time zone, so it lies far enough back for every zone, and at noon: a
+ * time of day that no change of clocks leaves out or has twice.
+ */
+const since = (column: string, instant: Date, hours: number): string =>
+  `${column} >= TO_DATE('${noonBefore(instant, hours)}', 'YYYY-MM-DD HH24:MI:SS')`;
+
+/** The bound only narrows; the comparison in UTC decides, to the second and with the boundary. */
+function changedCondition(instant: Date): string {
+  const column = `t.${modifiedColumn}`;
+  return `${since(column, instant, 24)} AND SYS_EXTRACT_UTC(${column}) >= TO_TIMESTAMP('${sqlTime(instant)}', 'YYYY-MM-DD HH24:MI:SS')`;
 }
 
 export const countQuery = (definition: RecordTypeDefinition): string =>
@@ -75,9 +86,10 @@ export const countQuery = (definition: RecordTypeDefinition): string =>
 export const probeQuery = (definition: RecordTypeDefinition, columns: readonly Column[]): string =>
   `SELECT ${select('t', columns)} FROM ${definition.table} t${where([definition.filter])}`;
 
-export type LineCursor = { readonly parent: string; readonly id: string };
+/** `key` is the value of the definition's key column. */
+export type LineCursor = { readonly parent: string; readonly key: string };
 
-/** Lines of the given records after a cursor, by record and line id. `withModified`: the record's own column can be read. */
+/** Lines of the given records after a cursor, by record and key. `withModified`: the record's own column can be read. */
 export function linesQuery(
   definition: RecordTypeDefinition,
   lines: LinesDefinition,
@@ -85,13 +97,13 @@ export function linesQuery(
   selection: { readonly parents: readonly string[]; readonly after: LineCursor | null; readonly withModified: boolean },
 ): string {
   const { parents, after, withModified } = selection;
-  const parent = `l.${lines.parent}`;
+  const [parent, key] = [`l.${lines.parent}`, `l.${lines.key}`];
   const next =
     after === null
       ? null
-      : `(${parent} > ${checkedId(after.parent)} OR (${parent} = ${checkedId(after.parent)} AND l.id > ${checkedId(after.id)}))`;
+      : `(${parent} > ${checkedId(after.parent)} OR (${parent} = ${checkedId(after.parent)} AND ${key} > ${checkedId(after.key)}))`;
   const conditions = [`${parent} IN (${idList(parents)})`, lines.filter, next];
-  return `${linesFrom(definition, lines, columns, withModified)}${where(conditions)} ORDER BY ${parent} ASC, l.id ASC`;
+  return `${linesFrom(definition, lines, columns, withModified)}${where(conditions)} ORDER BY ${parent} ASC, ${key} ASC`;
 }
 
 export const linesProbeQuery = (definition: RecordTypeDefinition, lines: LinesDefinition, columns: readonly Column[]): string =>
@@ -101,7 +113,24 @@ function linesFrom(definition: RecordTypeDefinition, lines: LinesDefinition, col
   const parent = `l.${lines.parent}`;
   const modified = withModified ? `, ${inUtc(`t.${modifiedColumn}`)} AS ${parentModifiedKey}` : '';
   const source = `${lines.table} l INNER JOIN ${definition.table} t ON t.id = ${parent}`;
-  return `SELECT ${parent} AS ${parentKey}${modified}, ${select('l', columns)} FROM ${source}`;
+  const withKey = columns.some(({ name }) => name === lines.key) ? columns : [{ name: lines.key, type: 'integer' as const }, ...columns];
+  return `SELECT ${parent} AS ${parentKey}${modified}, ${select('l', withKey)} FROM ${source}`;
+}
+
+/** Columns of `deletedrecord` that help to tell of which record type something was; an account may lack any of them. */
+export const deletedTypeColumns = ['type', 'scriptid', 'recordtypeid', 'iscustomrecord', 'iscustomlist', 'iscustomtransaction'] as const;
+export type DeletedForm = { readonly columns: readonly (typeof deletedTypeColumns)[number][]; readonly time: 'utc' | 'date' };
+
+/** The bound lies a day and a half further back: the time may have been cut to its day, in a zone that isn't known. */
+export function deletedQuery({ columns, time }: DeletedForm, instant: Date, afterId: string | null): string {
+  const when = time === 'utc' ? inUtc('d.deleteddate') : "TO_CHAR(d.deleteddate, 'YYYY-MM-DD')";
+  const type = columns.map((column) => `, d.${column} AS ${column}`).join('');
+  const conditions = [
+    'd.recordid IS NOT NULL',
+    since('d.deleteddate', instant, 38),
+    afterId === null ? null : `d.recordid > ${checkedId(afterId)}`,
+  ];
+  return `SELECT d.recordid AS id, ${when} AS deleteddate${type} FROM deletedrecord d${where(conditions)} ORDER BY d.recordid ASC`;
 }
 
 export const customFieldsQuery = (prefixes: readonly string[], afterId: string | null): string => {

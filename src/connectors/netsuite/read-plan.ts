@@ -1,15 +1,17 @@
 // What is to be read of a record type, checked against the metadata that the account gave: only names that stand there as
 // syncable ever reach a query.
 import type { RecordTypeMetadata } from '../connector.ts';
+import type { LinesDefinition, RecordTypeDefinition } from './definition.ts';
 import { erpError } from './errors.ts';
 import { type Column, modifiedColumn } from './queries.ts';
-import { type RecordTypeDefinition, recordTypeDefinitions } from './record-types.ts';
+import { recordTypeDefinitions } from './record-types.ts';
 
+export type LinesPlan = { readonly definition: LinesDefinition; readonly columns: readonly Column[] };
 /** `lines` null: without lines. */
 export type ReadPlan = {
   readonly definition: RecordTypeDefinition;
   readonly columns: readonly Column[];
-  readonly lines: readonly Column[] | null;
+  readonly lines: LinesPlan | null;
   readonly hasModified: boolean;
 };
 
@@ -29,6 +31,7 @@ export function planRead(recordType: RecordTypeMetadata, fields: readonly string
     if (field?.syncable !== true) throw erpError('query', 'FIELD_NOT_SYNCABLE', `${recordType.name} has no syncable field ${name}`);
     return field;
   });
-  const lines = chosen.find(({ type }) => type === 'lines')?.fields?.filter(({ syncable }) => syncable) ?? null;
+  const lineColumns = chosen.find(({ type }) => type === 'lines')?.fields?.filter(({ syncable }) => syncable);
+  const lines = definition.lines === null || lineColumns === undefined ? null : { definition: definition.lines, columns: lineColumns };
   return { definition, columns: chosen.filter(({ type }) => type !== 'lines'), lines, hasModified };
 }

@@ -1,10 +1,10 @@
 // Reads records: the page of headers, then all of their lines, put together only when both are complete. It decides which
 // rows become records, which are rejected with a reason, and when an answer as a whole can't be trusted.
-import type { Page, RejectedRecord, SourceRecord } from '../connector.ts';
+import type { Page, RejectedRecord, ScannedRecord, ScanPage, SourceRecord } from '../connector.ts';
 import { inconsistent } from './errors.ts';
-import { type LineSet, readLines } from './lines.ts';
+import { type LineSet, type LineSets, readLines } from './lines.ts';
 import { modifiedColumn, recordsQuery, type Selection } from './queries.ts';
-import type { ReadPlan } from './read-plan.ts';
+import type { LinesPlan, ReadPlan } from './read-plan.ts';
 import { checkOrder, readColumns } from './rows.ts';
 import { largestPage, type Row, type Suiteql } from './suiteql.ts';
 import { isIdText } from './values.ts';
@@ -12,27 +12,76 @@ import { isIdText } from './values.ts';
 /** How often a document that is being edited while it is read is read again before it is rejected. */
 const mostRereads = 3;
 
-type Header = { readonly id: string; readonly record: Omit<SourceRecord, 'lines'> | RejectedRecord };
+/**
+ * From so many lines on a page ends early, with its last complete record: invoices of a hundred lines would make pages of a
+ * hundred thousand.
+ */
+const mostLines = 8_000;
+
+/** How many lines a record of each type had of late, so that no more headers are read than a page will hold. */
+export type Pace = Map<string, number>;
+
+type Header = { readonly id: string; readonly record: ScannedRecord | RejectedRecord };
 type Headers = { readonly headers: readonly Header[]; readonly hasMore: boolean };
 
-export async function readRecords(
+/** Without lines: one question. */
+export async function scanRecords(
   suiteql: Suiteql,
   plan: ReadPlan,
   selection: Selection,
   limit: number,
   signal: AbortSignal,
+): Promise<ScanPage> {
+  return pageOf(await readHeaders(suiteql, plan, selection, limit, signal));
+}
+
+/** With lines, if the plan has any. A page of given ids is always whole. */
+export async function readRecords(
+  suiteql: Suiteql,
+  plan: ReadPlan,
+  selection: Selection,
+  limit: number,
+  pace: Pace,
+  signal: AbortSignal,
 ): Promise<Page> {
-  const { headers, hasMore } = await readHeaders(suiteql, plan, selection, limit, signal);
+  const { lines } = plan;
+  if (lines === null) {
+    const page = await scanRecords(suiteql, plan, selection, limit, signal);
+    return { ...page, records: page.records.map((record) => ({ ...record, lines: null })) };
+  }
+  const isWhole = selection.ids !== undefined;
+  const mostHeaders = isWhole
+    ? limit
+    : Math.max(1, Math.min(limit, Math.ceil(mostLines / Math.max(1, pace.get(plan.definition.name) ?? 0))));
+  const found = await readHeaders(suiteql, plan, selection, mostHeaders, signal);
+  const open = found.headers.flatMap(({ record }) => (isRejected(record) ? [] : [record]));
+  const first = await readLines(suiteql, { plan, lines }, idsOf(open), isWhole ? null : mostLines, signal);
+  const next = open[first.done];
+  const headers =
+    next === undefined
+      ? found.headers
+      : found.headers.slice(
+          0,
+          found.headers.findIndex(({ record }) => record === next),
+        );
+  const { rejected, records, ...page } = pageOf({ headers, hasMore: found.hasMore || next !== undefined });
+  pace.set(plan.definition.name, countLines(first.sets) / Math.max(1, first.done));
+  const complete = await addLines(suiteql, { plan, lines }, records, first.sets, signal);
+  return { ...page, records: complete.records, rejected: [...rejected, ...complete.rejected] };
+}
+
+const idsOf = (records: readonly ScannedRecord[]): string[] => records.map(({ id }) => id);
+const countLines = (sets: LineSets['sets']): number => [...sets.values()].reduce((sum, { lines }) => sum + lines.length, 0);
+
+const isRejected = (record: Header['record']): record is RejectedRecord => 'code' in record;
+
+function pageOf({ headers, hasMore }: Headers): ScanPage {
   const lastId = headers.map(({ id }) => id).findLast(isIdText) ?? null;
   if (hasMore && lastId === null) throw inconsistent('No row of the page has an id to go on from');
   const rejected = headers.flatMap(({ record }) => (isRejected(record) ? [record] : []));
-  const readable = headers.flatMap(({ record }) => (isRejected(record) ? [] : [record]));
-  if (plan.lines === null) return { records: readable.map((record) => ({ ...record, lines: null })), rejected, lastId, hasMore };
-  const complete = await addLines(suiteql, plan, readable, signal);
-  return { records: complete.records, rejected: [...rejected, ...complete.rejected], lastId, hasMore };
+  const records = headers.flatMap(({ record }) => (isRejected(record) ? [] : [record]));
+  return { records, rejected, lastId, hasMore };
 }
-
-const isRejected = (record: Header['record']): record is RejectedRecord => 'code' in record;
 
 async function readHeaders(suiteql: Suiteql, plan: ReadPlan, selection: Selection, limit: number, signal: AbortSignal): Promise<Headers> {
   const { rows, hasMore } = await suiteql.ask(recordsQuery(plan.definition, plan.columns, selection), limit, signal);
@@ -41,8 +90,8 @@ async function readHeaders(suiteql: Suiteql, plan: ReadPlan, selection: Selectio
 }
 
 function readHeader(row: Row, columns: ReadPlan['columns']): Header {
-  const id = String(row.get('id'));
-  if (typeof row.get('id') !== 'string' || !isIdText(id))
+  const id = String(row['id']);
+  if (typeof row['id'] !== 'string' || !isIdText(id))
     return { id: '', record: { id, code: 'ID_NOT_INTEGER', message: 'The id is not an integer' } };
   const read = readColumns(row, columns);
   if ('problem' in read) return { id, record: { id, code: 'VALUE_UNREADABLE', message: read.problem } };
@@ -57,24 +106,20 @@ type Complete = { readonly records: readonly SourceRecord[]; readonly rejected: 
  */
 async function addLines(
   suiteql: Suiteql,
-  plan: ReadPlan,
-  headers: readonly Omit<SourceRecord, 'lines'>[],
+  plans: { plan: ReadPlan; lines: LinesPlan },
+  headers: readonly ScannedRecord[],
+  firstSets: LineSets['sets'],
   signal: AbortSignal,
 ): Promise<Complete> {
   const records = new Map<string, SourceRecord>();
   const rejected: RejectedRecord[] = [];
   let open = headers;
-  for (let round = 0; open.length > 0; round += 1) {
-    const sets = await readLines(
-      suiteql,
-      plan,
-      open.map(({ id }) => id),
-      signal,
-    );
+  let sets = firstSets;
+  for (let round = 0; ; round += 1) {
     const edited = open.filter((header) => isEdited(header, sets.get(header.id)));
     for (const header of open) {
       const set = sets.get(header.id);
-      if (edited.includes(header)) continue;
+      if (isEdited(header, set)) continue;
       if (set?.problem != null) rejected.push({ id: header.id, code: 'LINE_UNREADABLE', message: set.problem });
       else records.set(header.id, { ...header, lines: set?.lines ?? [] });
     }
@@ -85,12 +130,13 @@ async function addLines(
       );
       break;
     }
-    const again = await readHeaders(suiteql, plan, { ids: edited.map(({ id }) => id) }, largestPage, signal);
-    rejected.push(...again.headers.flatMap(({ record }) => (isRejected(record) ? [record] : [])));
-    open = again.headers.flatMap(({ record }) => (isRejected(record) ? [] : [record]));
+    const again = await scanRecords(suiteql, plans.plan, { ids: idsOf(edited) }, largestPage, signal);
+    rejected.push(...again.rejected);
+    open = again.records;
+    sets = (await readLines(suiteql, plans, idsOf(open), null, signal)).sets;
   }
   return { records: headers.flatMap(({ id }) => records.get(id) ?? []), rejected };
 }
 
-const isEdited = (header: Omit<SourceRecord, 'lines'>, set: LineSet | undefined): boolean =>
-  set !== undefined && set.parentModified.some((modified) => modified !== header.modifiedAt);
+const isEdited = (header: ScannedRecord, set: LineSet | undefined): boolean =>
+  set?.parentModified.some((modified) => modified !== header.modifiedAt) ?? false;

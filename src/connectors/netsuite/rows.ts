@@ -1,22 +1,22 @@
 // From the rows of an answer to values, strictly: order and presence of ids are rules of the answer, everything else is the
-// business of a single row.
-import type { SourceValue } from '../connector.ts';
+// business of a single row. Lines come by the hundred thousand, so they are made in one pass and in one shape.
+import { hasLabel, type SourceLine, type SourceValue } from '../connector.ts';
 import { inconsistent } from './errors.ts';
 import { type Column, labelKey, type Selection } from './queries.ts';
 import type { Row } from './suiteql.ts';
-import { isIdText, parseValue } from './values.ts';
+import { compareIds, isIdText, parseValue, problemOf } from './values.ts';
 
 /** Ids must be there, ascend, lie after the cursor and be among those asked for. */
 export function checkOrder(rows: readonly Row[], { afterId = null, ids }: Selection): void {
   const asked = ids === undefined ? null : new Set(ids);
-  let previous = afterId === null ? null : BigInt(afterId);
+  let previous = afterId;
   for (const row of rows) {
-    const id = row.get('id');
+    const id = row['id'];
     if (id === undefined || id === null || id === '') throw inconsistent('A row has no id');
     if (typeof id !== 'string' || !isIdText(id)) continue; // rejected by whoever reads the row
-    if (previous !== null && BigInt(id) <= previous) throw inconsistent(`The id ${id} comes after ${previous}`);
+    if (previous !== null && compareIds(id, previous) <= 0) throw inconsistent(`The id ${id} comes after ${previous}`);
     if (asked?.has(id) === false) throw inconsistent(`The id ${id} was not asked for`);
-    previous = BigInt(id);
+    previous = id;
   }
 }
 
@@ -26,14 +26,41 @@ type ReadColumns = { readonly values: Record<string, SourceValue>; readonly labe
 export function readColumns(row: Row, columns: readonly Column[]): ReadColumns | { readonly problem: string } {
   const values: Record<string, SourceValue> = {};
   const labels: Record<string, SourceValue> = {};
-  for (const { name, type } of columns) {
-    const value = parseValue(row.get(name), type);
-    if ('problem' in value) return { problem: `${name} ${value.problem}` };
-    values[name] = value.value;
-    if (type !== 'reference' && type !== 'list') continue;
-    const label = parseValue(row.get(labelKey(name)), 'text');
-    if ('problem' in label) return { problem: `the label of ${name} ${label.problem}` };
-    labels[name] = label.value;
+  for (const column of columns) {
+    const { name, type } = column;
+    const value = parseValue(row[name], type);
+    if (value === undefined) return { problem: `${name} ${problemOf(row[name], type)}` };
+    values[name] = value;
+    if (!hasLabel(column)) continue;
+    const raw = row[labelKey(name)];
+    const label = parseValue(raw, 'text');
+    if (label === undefined) return { problem: `the label of ${name} ${problemOf(raw, 'text')}` };
+    labels[name] = label;
   }
   return { values, labels };
+}
+
+type Cell = { readonly from: string; readonly to: string; readonly type: Column['type']; readonly words: string };
+
+const cellsOf = (column: Column): Cell[] => {
+  const { name, type } = column;
+  const value = { from: name, to: name, type, words: name };
+  return hasLabel(column) ? [value, { from: labelKey(name), to: `${name}.name`, type: 'text', words: `the label of ${name}` }] : [value];
+};
+
+/** Gives a row's line, in the order of the columns and with each label right behind its value, or what is wrong with it in words. */
+export function lineReader(columns: readonly Column[]): (row: Row) => SourceLine | string {
+  const cells = columns.flatMap(cellsOf);
+  const empty: SourceLine = Object.fromEntries(cells.map(({ to }) => [to, null]));
+  return (row) => {
+    const line: Record<string, SourceValue> = { ...empty };
+    for (const { from, to, type, words } of cells) {
+      const raw = row[from];
+      if (raw === undefined) continue;
+      const value = parseValue(raw, type);
+      if (value === undefined) return `${words} ${problemOf(raw, type)}`;
+      line[to] = value;
+    }
+    return line;
+  };
 }

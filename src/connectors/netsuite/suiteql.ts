@@ -5,7 +5,7 @@ import { inconsistent } from './errors.ts';
 import type { NetsuiteHttp } from './http.ts';
 
 /** Column values by name in lower case; empty columns are absent. */
-export type Row = ReadonlyMap<string, unknown>;
+export type Row = Readonly<Record<string, unknown>>;
 export type Rows = { readonly rows: readonly Row[]; readonly hasMore: boolean };
 
 /** The most rows that one answer may have, and the most values in one IN list. */
@@ -17,7 +17,7 @@ export type Suiteql = {
 };
 
 const answerShape = z.object({
-  items: z.array(z.record(z.string(), z.unknown())),
+  items: z.array(z.unknown()),
   hasMore: z.boolean(),
   count: z.int().optional(),
   offset: z.int().optional(),
@@ -42,8 +42,23 @@ function readAnswer(answer: unknown, limit: number): Rows {
   if (offset !== undefined && offset !== 0) throw inconsistent(`The answer begins at row ${offset} instead of the first`);
   if (items.length > limit) throw inconsistent(`The answer has ${items.length} rows and ${limit} were asked for`);
   if (items.length === 0 && (hasMore || totalResults > 0)) throw inconsistent('The answer has no rows and says that there are some');
-  return { rows: items.map(lowerKeys), hasMore: hasMore || totalResults > items.length };
+  return { rows: readRows(items), hasMore: hasMore || totalResults > items.length };
 }
 
-const lowerKeys = (item: Readonly<Record<string, unknown>>): Row =>
-  new Map(Object.entries(item).map(([name, value]) => [name.toLowerCase(), value]));
+const isRow = (item: unknown): item is Row => typeof item === 'object' && item !== null && !Array.isArray(item);
+
+/** Names come in lower case nearly always: then a row is used as it is, without a copy. */
+function readRows(items: readonly unknown[]): Row[] {
+  const lower = new Set<string>();
+  const isLower = (name: string): boolean => {
+    if (!lower.has(name) && name === name.toLowerCase()) lower.add(name);
+    return lower.has(name);
+  };
+  return items.map((item) => {
+    if (!isRow(item)) throw inconsistent('The answer has a row that is no object');
+    for (const name in item) if (!isLower(name)) return withLowerNames(item);
+    return item;
+  });
+}
+
+const withLowerNames = (row: Row): Row => Object.fromEntries(Object.entries(row).map(([name, value]) => [name.toLowerCase(), value]));

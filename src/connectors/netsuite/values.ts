@@ -2,12 +2,12 @@
 // as a problem and never bent into shape. Numbers stay text: a float would lose cents.
 import type { FieldType, SourceValue } from '../connector.ts';
 
-export type ParsedValue = { readonly value: SourceValue } | { readonly problem: string };
-
+const plainDecimal = /^-?(?:0|[1-9]\d{0,40})(?:\.\d{1,40})?$/;
 const decimal = /^(-?)(\d*)(?:\.(\d*))?(?:E([+-]?\d{1,3}))?$/i;
 const integer = /^-?\d{1,18}$/;
 const dateText = /^\d{4}-\d{2}-\d{2}$/;
-const timeText = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/;
+const timeText = /^\d{4}-\d{2}-\d{2}T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$/;
+const dayOfAnyMonth = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])/;
 const largestExponent = 60;
 
 const id = /^(?:0|-?[1-9]\d{0,17})$/;
@@ -15,42 +15,68 @@ const id = /^(?:0|-?[1-9]\d{0,17})$/;
 /** An internal id in the one way of writing it, so that equal ids are equal texts. System rows have negative ones. */
 export const isIdText = (text: string): boolean => id.test(text);
 
-/** NetSuite leaves empty columns out of a row; an empty text is the same to Oracle, and so it is here. */
-export function parseValue(raw: unknown, type: FieldType): ParsedValue {
-  if (raw === undefined || raw === null || raw === '') return { value: null };
-  if (typeof raw !== 'string') return { problem: `is a JSON ${typeof raw} instead of a text` };
-  return parsers[type](raw);
+const largestExactId = 15; // digits that a number holds exactly
+
+/** Negative, zero or positive as the first id is smaller than, equal to or larger than the second. */
+export function compareIds(one: string, other: string): number {
+  if (one.length <= largestExactId && other.length <= largestExactId) return Number(one) - Number(other);
+  const [a, b] = [BigInt(one), BigInt(other)];
+  return a < b ? -1 : a > b ? 1 : 0;
 }
 
-const orProblem = (value: SourceValue, words: string): ParsedValue => (value === null ? { problem: words } : { value });
+/**
+ * Undefined for what is no value of this type: `problemOf` tells why. NetSuite leaves empty columns out of a row; an empty text is
+ * the same to Oracle, and so it is here.
+ */
+export function parseValue(raw: unknown, type: FieldType): SourceValue | undefined {
+  if (raw === undefined || raw === null || raw === '') return null;
+  return typeof raw === 'string' ? parsers[type](raw) : undefined;
+}
 
-const parseText = (raw: string): ParsedValue =>
-  orProblem(raw.includes('\0') || !raw.isWellFormed() ? null : raw, 'holds a character that can not be stored');
+export const problemOf = (raw: unknown, type: FieldType): string =>
+  typeof raw === 'string' ? problems[type] : `is a JSON ${typeof raw} instead of a text`;
 
-const parsers: Readonly<Record<FieldType, (raw: string) => ParsedValue>> = {
+const parseText = (raw: string): string | undefined => (raw.includes('\0') || !raw.isWellFormed() ? undefined : raw);
+const ifValid = (raw: string, isValid: boolean): string | undefined => (isValid ? raw : undefined);
+
+const parsers: Readonly<Record<FieldType, (raw: string) => string | undefined>> = {
   text: parseText,
   reference: parseText,
   list: parseText,
-  integer: (raw) => orProblem(integer.test(raw) ? raw : null, 'is not an integer'),
-  number: (raw) => orProblem(decimalText(raw), 'is not a number'),
-  boolean: (raw) => orProblem(raw === 'T' ? 'true' : raw === 'F' ? 'false' : null, 'is neither T nor F'),
-  date: (raw) => orProblem(dateText.test(raw) && isInstant(`${raw}T00:00:00Z`) ? raw : null, 'is not a date'),
-  time: (raw) => orProblem(timeText.test(raw) && isInstant(raw) ? raw : null, 'is not a time in UTC'),
-  lines: () => ({ problem: 'is not a value' }),
+  integer: (raw) => ifValid(raw, integer.test(raw)),
+  number: (raw) => (plainDecimal.test(raw) ? raw : decimalText(raw)),
+  boolean: (raw) => (raw === 'T' ? 'true' : raw === 'F' ? 'false' : undefined),
+  date: (raw) => ifValid(raw, dateText.test(raw) && isInstant(`${raw}T00:00:00Z`)),
+  time: (raw) => ifValid(raw, timeText.test(raw) && isInstant(raw)),
+  lines: () => undefined,
 };
 
-/** Refuses 31 February, which Date.parse takes for 3 March. */
+const unstorable = 'holds a character that can not be stored';
+const problems: Readonly<Record<FieldType, string>> = {
+  text: unstorable,
+  reference: unstorable,
+  list: unstorable,
+  integer: 'is not an integer',
+  number: 'is not a number',
+  boolean: 'is neither T nor F',
+  date: 'is not a date',
+  time: 'is not a time in UTC',
+  lines: 'is not a value',
+};
+
+/** Of a date, or of a time whose hours are right. Refuses 31 February, which Date.parse takes for 3 March. */
 function isInstant(text: string): boolean {
+  if (dayOfAnyMonth.test(text)) return true;
   const instant = new Date(text);
   return !Number.isNaN(instant.getTime()) && instant.toISOString() === text.replace('Z', '.000Z');
 }
 
-/** `.5` → `0.5`, `1.0E-4` → `0.00010`, exactly and without a float; null for what is no number. */
-function decimalText(raw: string): string | null {
+/** `.5` → `0.5`, `1.0E-4` → `0.00010`, exactly and without a float; undefined for what is no number. */
+function decimalText(raw: string): string | undefined {
   const [, sign = '', whole = '', fraction = '', exponentText = '0'] = decimal.exec(raw) ?? [];
   const exponent = Number(exponentText);
-  if (whole === '' && fraction === '') return null;
-  if (Math.abs(exponent) > largestExponent || raw.length > 100) return null;
+  if (whole === '' && fraction === '') return undefined;
+  if (Math.abs(exponent) > largestExponent || raw.length > 100) return undefined;
   const point = whole.length + exponent;
   const digits = `${'0'.repeat(Math.max(0, -point))}${whole}${fraction}`.padEnd(point, '0');
   const split = Math.max(0, point);

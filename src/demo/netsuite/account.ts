@@ -7,13 +7,19 @@ import { type AuditEntry, makeAudit } from './audit.ts';
 import { openBusinessTime } from './business-time.ts';
 import { type AccountDatabase, type AdminConnection, openDatabase } from './database/open-database.ts';
 import { type Fault, makeFaults } from './faults.ts';
+import { makeGovernance } from './governance.ts';
 import { DATA_TIME_ZONE } from './load/ledger.ts';
 import { loadFolder, type Progress } from './load/load-folder.ts';
+import { type DayReport, type OnDay, openReplay } from './replay.ts';
 import { makeServer } from './server.ts';
 import { makeAccessTokens } from './sign-in/access-tokens.ts';
+import { makeAuthenticationClock } from './sign-in/authentication-clock.ts';
 import { makeIntegrations } from './sign-in/integrations.ts';
+import { makeTokenBasedCheck } from './sign-in/token-based.ts';
+import { openTokenCredentials, type TokenCredentials } from './sign-in/token-credentials.ts';
 import { dateFormat } from './suiteql/render.ts';
-import { makeRoleView } from './tables/role-view.ts';
+import { makeSwitches, type Switches } from './switches.ts';
+import { type Features, makeRoleView } from './tables/role-view.ts';
 
 export type NetsuiteAccountOptions = {
   /** A superuser on the cluster where the account's own database is made. */
@@ -34,6 +40,18 @@ export type NetsuiteAccountOptions = {
   /** How long a query may run; a minute unless told. */
   statementTimeoutMs?: number;
   onProgress?: Progress;
+  /** YYYY-MM-DD: rows changed from the beginning of this day on are held back, and come day by day. Another value loads anew. */
+  replayFrom?: string;
+  /** After each day that came. */
+  onDay?: OnDay;
+  /** How many calls the account serves at once; 5 unless told. */
+  concurrencyLimit?: number;
+  /** How long every call takes at least. */
+  latencyMs?: number;
+  /** What isn't known of real accounts. */
+  switches?: Partial<Switches>;
+  /** Several currencies and token-based authentication unless told; OneWorld only if told. */
+  features?: Partial<Features>;
 };
 
 export type NetsuiteAccount = {
@@ -47,12 +65,32 @@ export type NetsuiteAccount = {
   /** No new tokens by it; those already given run out by themselves or by revokeTokens. */
   revokeCertificate(certificateId: string): Promise<void>;
   revokeTokens(): void;
+  /** What a service that signs in by token is given. `fixed` replaces values that are otherwise random. */
+  createTokenCredentials(name: string, fixed?: Partial<TokenCredentials>): Promise<TokenCredentials>;
+  revokeTokenCredentials(tokenId: string): Promise<void>;
+  /** Blocks the integration of this consumer key, or lets it in again. */
+  setIntegrationOn(consumerKey: string, isOn: boolean): Promise<void>;
+  /** The clock of everything that has to do with signing in; null goes back to wall time. */
+  setAuthenticationTime(at: Date | null): void;
   businessTime(): Date;
+  /** Days held back that have begun by then come first. */
   setBusinessTime(at: Date): Promise<void>;
+  /** Brings the days held back up to this one (YYYY-MM-DD) at once. */
+  advanceTo(day: string): Promise<DayReport[]>;
+  /** From now on a day comes every so many minutes, one unless told, until none is left. */
+  startBusinessTime(options?: { minutesPerDay?: number }): void;
+  stopBusinessTime(): void;
+  /** How many days are held back. */
+  daysLeft(): number;
   /** Why requests were refused, oldest first, the last thousand. */
   audit(): readonly AuditEntry[];
   /** The next requests that match are answered as told. */
   injectFault(fault: Fault): void;
+  clearFaults(): void;
+  setConcurrencyLimit(limit: number): void;
+  setLatency(latencyMs: number): void;
+  setSwitches(switches: Partial<Switches>): void;
+  setFeatures(features: Partial<Features>): void;
   /** A role that can't see a table: `Record 'x' was not found.` */
   setVisible(table: string, visible: boolean): void;
   /** A feature that is off: `Unknown identifier`. */
@@ -70,7 +108,9 @@ export async function startNetsuiteAccount(options: NetsuiteAccountOptions): Pro
   const timeZone = new Intl.DateTimeFormat('en', { timeZone: options.timeZone ?? DATA_TIME_ZONE }).resolvedOptions().timeZone;
   const format = dateFormat(options.dateFormat ?? 'M/D/YYYY');
   const database = await openDatabase(options.admin, options.database, {
-    timeZone, dateOrder: format.order, statementTimeoutMs: options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS,
+    timeZone,
+    dateOrder: format.order,
+    statementTimeoutMs: options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS,
   });
   try {
     return await runAccount(options, database, timeZone, format);
@@ -80,17 +120,36 @@ export async function startNetsuiteAccount(options: NetsuiteAccountOptions): Pro
   }
 }
 
-async function runAccount(options: NetsuiteAccountOptions, database: AccountDatabase, timeZone: string, format: ReturnType<typeof dateFormat>): Promise<NetsuiteAccount> {
-  const clock = systemClock;
-  const load = await loadFolder(database.setup, options.dataFolder, options.onProgress ?? (() => undefined));
-  const time = await openBusinessTime(database.setup, clock, load.lastChange, load.loaded);
-  const audit = makeAudit(clock);
+const USUAL_FEATURES: Features = { oneWorld: false, multipleCurrencies: true, tokenBasedAuthentication: true };
+
+async function runAccount(
+  options: NetsuiteAccountOptions,
+  database: AccountDatabase,
+  timeZone: string,
+  format: ReturnType<typeof dateFormat>,
+): Promise<NetsuiteAccount> {
+  const load = await loadFolder(database.setup, {
+    folder: options.dataFolder,
+    replayFrom: options.replayFrom,
+    onProgress: options.onProgress ?? (() => undefined),
+  });
+  const audit = makeAudit(systemClock);
+  const switches = makeSwitches(options.switches);
+  const time = await openBusinessTime(database.setup, systemClock, load.startsAt);
+  const replay = await openReplay({ pool: database.setup, time, switches, audit, onDay: options.onDay ?? (() => undefined) });
+  const features = { ...USUAL_FEATURES, ...options.features };
+  const role = makeRoleView(features);
   const faults = makeFaults(audit);
-  const role = makeRoleView();
-  const tokens = makeAccessTokens(clock, options.accountId);
+  const governance = makeGovernance(switches, options);
+  const clock = makeAuthenticationClock(systemClock);
+  const credentials = await openTokenCredentials(database.setup, systemClock);
+  const isOn = () => features.tokenBasedAuthentication;
+  const checkTokenBased = makeTokenBasedCheck({ accountId: options.accountId, clock, credentials, switches, isOn });
+  const tokens = makeAccessTokens(clock, options.accountId, checkTokenBased);
   const integrations = makeIntegrations(database.setup, clock);
-  const query = { pool: database.reader, role, timeZone, dateFormat: format, businessTime: time.now };
-  const app = makeServer({ accountId: options.accountId, clock, audit, faults, tokens, integrations, query });
+  const query = { pool: database.reader, role, switches, timeZone, dateFormat: format, businessTime: time.now };
+  const writes = { pool: database.setup, timeZone, switches, businessTime: time.now };
+  const app = makeServer({ accountId: options.accountId, clock, audit, faults, tokens, integrations, governance, query, writes });
   const host = options.host ?? '127.0.0.1';
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, app);
   await listen(server, host, options.port ?? 0);
@@ -102,13 +161,32 @@ async function runAccount(options: NetsuiteAccountOptions, database: AccountData
     uploadCertificate: integrations.uploadCertificate,
     revokeCertificate: integrations.revokeCertificate,
     revokeTokens: tokens.revokeAll,
+    createTokenCredentials: credentials.create,
+    revokeTokenCredentials: credentials.revoke,
+    setIntegrationOn: credentials.setIntegrationOn,
+    setAuthenticationTime: clock.set,
     businessTime: time.now,
-    setBusinessTime: time.set,
+    setBusinessTime: replay.moveTo,
+    advanceTo: replay.advanceTo,
+    startBusinessTime: replay.start,
+    stopBusinessTime: replay.pause,
+    daysLeft: replay.daysLeft,
     audit: audit.entries,
     injectFault: faults.inject,
+    clearFaults: faults.clear,
+    setConcurrencyLimit: governance.setLimit,
+    setLatency: governance.setLatency,
+    setSwitches: (wanted) => {
+      Object.assign(switches, wanted);
+    },
+    setFeatures: (wanted) => {
+      Object.assign(features, wanted);
+      role.setFeatures(wanted);
+    },
     setVisible: role.setVisible,
     setColumnVisible: role.setColumnVisible,
     stop: once(async () => {
+      await replay.stop();
       await close(server);
       await database.close();
     }),

@@ -6,6 +6,8 @@ export type Fault = {
   /** Tested against the path with its query. */
   path: RegExp;
   times: number;
+  /** Only every nth matching request is hit, the first such being the nth; every one unless told. */
+  every?: number;
   status: number;
   body?: unknown;
   headers?: Record<string, string>;
@@ -13,19 +15,32 @@ export type Fault = {
   /** The connection ends in the middle of the body, or before any answer if there is none. */
   cut?: boolean;
 };
-export type Faults = { inject(fault: Fault): void; handler: RequestHandler };
+export type Faults = { inject(fault: Fault): void; clear(): void; handler: RequestHandler };
 
 export function makeFaults(audit: Audit): Faults {
-  const waiting: Fault[] = [];
+  const waiting: (Fault & { seen: number })[] = [];
+  const isHit = (fault: Fault & { seen: number }, path: string): boolean => {
+    if (fault.times <= 0 || path.search(fault.path) < 0) return false;
+    fault.seen += 1;
+    return fault.seen % (fault.every ?? 1) === 0;
+  };
   return {
-    inject: (fault) => { waiting.push({ ...fault }); },
+    inject: (fault) => {
+      waiting.push({ ...fault, seen: 0 });
+    },
+    clear: () => {
+      waiting.length = 0;
+    },
     async handler(request, response, next) {
-      const fault = waiting.find((candidate) => candidate.times > 0 && request.originalUrl.search(candidate.path) >= 0);
+      const fault = waiting.find((candidate) => isHit(candidate, request.originalUrl));
       if (!fault) return next();
       fault.times -= 1;
       if (fault.times === 0) waiting.splice(waiting.indexOf(fault), 1);
       audit.note(`${request.method} ${request.originalUrl}`, fault.status, 'injected fault');
-      if (fault.delayMs) await new Promise((resolve) => { setTimeout(resolve, fault.delayMs); });
+      if (fault.delayMs)
+        await new Promise((resolve) => {
+          setTimeout(resolve, fault.delayMs);
+        });
       answer(response, fault);
     },
   };
@@ -33,7 +48,8 @@ export function makeFaults(audit: Audit): Faults {
 
 function answer(response: Response, fault: Fault): void {
   const text = fault.body === undefined ? '' : typeof fault.body === 'string' ? fault.body : JSON.stringify(fault.body);
-  const type = typeof fault.body === 'string' ? 'text/html; charset=UTF-8' : 'application/vnd.oracle.resource+json; type=error; charset=UTF-8';
+  const type =
+    typeof fault.body === 'string' ? 'text/html; charset=UTF-8' : 'application/vnd.oracle.resource+json; type=error; charset=UTF-8';
   const body = Buffer.from(text);
   if (fault.cut && body.length === 0) {
     response.destroy();

@@ -29,9 +29,9 @@ function readNumber(value: unknown, otherwise: number): number | undefined {
   return typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : undefined;
 }
 
-/** `next` and `last` while there are more pages, `previous` and `first` from the second on. */
-export function pageLinks(href: string, { limit, offset }: Page, total: number, lastOffset: number): Link[] {
-  const at = (rel: string, to: number): Link => ({ rel, href: `${href}?limit=${limit}&offset=${to}` });
+/** `next` and `last` while there are more pages, `previous` and `first` from the second on. `more` is the rest of the query. */
+export function pageLinks(href: string, { limit, offset }: Page, total: number, lastOffset: number, more = ''): Link[] {
+  const at = (rel: string, to: number): Link => ({ rel, href: `${href}?limit=${limit}&offset=${to}${more}` });
   const hasMore = offset + limit < total;
   return [
     ...(offset > 0 ? [at('first', 0), at('previous', offset - limit)] : []),

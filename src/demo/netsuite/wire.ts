@@ -6,18 +6,23 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express';
 
 const compress = promisify(gzip);
 
+type RefusalOptions = { reason?: string; headers?: Record<string, string>; code?: string; cause?: unknown };
+
 /** An answer that refuses a request. `reason` is for the audit list and may say more than the caller is told. */
 export class Refusal extends Error {
   readonly status: number;
   readonly detail: ErrorDetail;
   readonly reason: string;
   readonly headers: Record<string, string>;
-  constructor(status: number, detail: ErrorDetail, options: { reason?: string; headers?: Record<string, string>; cause?: unknown } = {}) {
+  /** A code of the whole answer, beside that of its detail. */
+  readonly code: string | undefined;
+  constructor(status: number, detail: ErrorDetail, options: RefusalOptions = {}) {
     super(detail.detail, { cause: options.cause });
     this.status = status;
     this.detail = detail;
     this.reason = options.reason ?? detail.detail;
     this.headers = options.headers ?? {};
+    this.code = options.code;
   }
 }
 
@@ -30,15 +35,23 @@ export type ErrorDetail = {
   'o:errorPath'?: string;
 };
 
-const TITLES: Record<number, [title: string, section: string]> = {
-  400: ['Bad Request', '15.5.1'], 401: ['Unauthorized', '15.5.2'], 403: ['Forbidden', '15.5.4'], 404: ['Not Found', '15.5.5'],
-  405: ['Method Not Allowed', '15.5.6'], 406: ['Not Acceptable', '15.5.7'], 413: ['Content Too Large', '15.5.14'],
-  500: ['Internal Server Error', '15.6.1'],
+const RFC9110 = 'https://www.rfc-editor.org/rfc/rfc9110.html#section-15';
+const TITLES: Record<number, [title: string, type: string]> = {
+  400: ['Bad Request', `${RFC9110}.5.1`],
+  401: ['Unauthorized', `${RFC9110}.5.2`],
+  403: ['Forbidden', `${RFC9110}.5.4`],
+  404: ['Not Found', `${RFC9110}.5.5`],
+  405: ['Method Not Allowed', `${RFC9110}.5.6`],
+  406: ['Not Acceptable', `${RFC9110}.5.7`],
+  413: ['Content Too Large', `${RFC9110}.5.14`],
+  // As published, odd as it looks.
+  429: ['Bad Request', 'https://www.w3.org/Protocols/rfc2616/rfc2616-sec10.html'],
+  500: ['Internal Server Error', `${RFC9110}.6.1`],
 };
 
-export function errorBody(status: number, detail: ErrorDetail): object {
-  const [title, section] = TITLES[status] ?? ['Error', '15'];
-  return { type: `https://www.rfc-editor.org/rfc/rfc9110.html#section-${section}`, title, status, 'o:errorDetails': [detail] };
+function errorBody({ status, detail, code }: Refusal): object {
+  const [title, type] = TITLES[status] ?? ['Error', RFC9110];
+  return { type, title, status, ...(code === undefined ? {} : { 'o:errorCode': code }), 'o:errorDetails': [detail] };
 }
 
 /** Seen on every live answer, errors included. */
@@ -76,7 +89,7 @@ export const sendSingle = (response: Response, body: unknown): Promise<void> =>
 
 export async function sendRefusal(response: Response, refusal: Refusal): Promise<void> {
   response.set(refusal.headers);
-  await sendJson(response, refusal.status, `${RESOURCE}; type=error; charset=UTF-8`, errorBody(refusal.status, refusal.detail));
+  await sendJson(response, refusal.status, `${RESOURCE}; type=error; charset=UTF-8`, errorBody(refusal));
 }
 
 /** Where the caller reached us, for the links in answers. */
@@ -88,5 +101,9 @@ const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
 export function unexpected(error: unknown): Refusal {
   const id = Array.from(randomUUID().replaceAll('-', '').slice(0, 20), (digit) => LETTERS.charAt(parseInt(digit, 16))).join('');
   const reason = error instanceof Error ? error.message : String(error);
-  return new Refusal(500, { detail: `An unexpected error occurred. Error ID: ${id}`, 'o:errorCode': 'UNEXPECTED_ERROR' }, { reason, cause: error });
+  return new Refusal(
+    500,
+    { detail: `An unexpected error occurred. Error ID: ${id}`, 'o:errorCode': 'UNEXPECTED_ERROR' },
+    { reason, cause: error },
+  );
 }

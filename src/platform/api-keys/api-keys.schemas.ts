@@ -1,6 +1,6 @@
 // What an API key looks like from outside: never its secret, except once.
 import { z } from 'zod';
-import { Id, Instant, shortText } from '../../http/fields.ts';
+import { bodyInstant, Id, Instant, shortText } from '../../http/fields.ts';
 
 const scopeList = (item: z.ZodType<string>) =>
   z
@@ -15,10 +15,12 @@ const Scopes = z
   })
   .describe('Each list counts alone: empty versions or resources mean all, empty permissions mean read, write includes read');
 
-const expiresAt = z.iso.datetime({ offset: true, error: 'must be an RFC 3339 instant with a zone' }).nullable();
-
-export const NewApiKey = z.strictObject({ name: shortText(120), scopes: Scopes.prefault({}), expiresAt: expiresAt.optional() });
-export const ApiKeyChange = z.strictObject({ name: shortText(120).optional(), scopes: Scopes.optional(), expiresAt: expiresAt.optional() });
+export const NewApiKey = z.strictObject({ name: shortText(120), scopes: Scopes.prefault({}), expiresAt: bodyInstant.optional() });
+export const ApiKeyChange = z.strictObject({
+  name: shortText(120).optional(),
+  scopes: Scopes.optional(),
+  expiresAt: bodyInstant.optional(),
+});
 export const Rotation = z.strictObject({ gracePeriodSeconds: z.int().min(0).max(2_592_000).default(0) });
 
 export const ApiKey = z

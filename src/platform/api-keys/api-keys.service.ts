@@ -2,11 +2,12 @@
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, invalid, notFound } from '../../core/errors.ts';
 import { newId } from '../../core/id.ts';
-import { isReadPermission } from '../../core/permissions.ts';
+import { isReadPermission, type Permission } from '../../core/permissions.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { makeApiKey } from '../../identity/api-key.ts';
+import { keyPermissions } from '../../identity/principal.ts';
 import { writeAudit } from '../audit.store.ts';
 import type { ApiKeyChanges, ApiKeyInput, ApiKeyView } from './api-keys.schemas.ts';
 import {
@@ -39,14 +40,30 @@ async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<ApiKeyRow> {
   return row;
 }
 
+type Power = Pick<ApiKeyRow, 'scope_versions' | 'scope_resources' | 'scope_permissions'>;
+
+const escalation = (): AppError =>
+  new AppError('FORBIDDEN', 'You cannot grant what you do not hold', {
+    details: [{ path: 'scopes', code: 'escalation', message: 'The key would be able to do more than you are' }],
+  });
+
 /** A caller who only reads can't make a key that writes. */
 function checkGrant(ctx: RequestCtx, permissions: readonly string[]): void {
-  if (!permissions.includes('write')) return;
-  const writes = [...ctx.principal.permissions].some((permission) => !isReadPermission(permission) && !permission.startsWith('api-key:'));
-  if (!writes)
-    throw new AppError('FORBIDDEN', 'You cannot grant an access level that you do not hold', {
-      details: [{ path: 'scopes.permissions', code: 'escalation', message: 'write is not yours to give' }],
-    });
+  if (permissions.includes('write') && [...ctx.principal.permissions].every(isReadPermission)) throw escalation();
+}
+
+/** What a key of this creator could do on the management interface with such scopes. */
+function powerOf(row: ApiKeyRow, scopes: Power): ReadonlySet<Permission> {
+  if (row.role_name === null || scopes.scope_versions.length > 0 || scopes.scope_resources.length > 0) return new Set();
+  const role = { id: '', name: row.role_name, builtIn: row.role_built_in ?? false, permissions: row.role_permissions ?? [] };
+  return keyPermissions({ role, scopes: { versions: [], resources: [], permissions: scopes.scope_permissions } });
+}
+
+/** Somebody else's key may become weaker, but never able to do what neither it nor the caller could. */
+function checkWidening(ctx: RequestCtx, row: ApiKeyRow, after: Power): void {
+  const before = row.status === 'active' ? powerOf(row, row) : new Set();
+  const gained = [...powerOf(row, after)].filter((permission) => !before.has(permission));
+  if (gained.some((permission) => !ctx.principal.permissions.has(permission))) throw escalation();
 }
 
 function checkExpiry(ctx: RequestCtx, expiresAt: string | null | undefined): void {
@@ -98,7 +115,8 @@ export async function changeKey(ctx: RequestCtx, id: string, change: ApiKeyChang
   checkGrant(ctx, change.scopes?.permissions ?? []);
   checkExpiry(ctx, change.expiresAt);
   return inTransaction(ctx, async (tx) => {
-    checkAlive(await getRow(tx, ctx, id));
+    const row = await getRow(tx, ctx, id);
+    checkAlive(row);
     const columns = {
       ...(change.name !== undefined && { name: change.name }),
       ...(change.expiresAt !== undefined && { expires_at: change.expiresAt }),
@@ -108,6 +126,7 @@ export async function changeKey(ctx: RequestCtx, id: string, change: ApiKeyChang
         scope_permissions: change.scopes.permissions,
       }),
     };
+    checkWidening(ctx, row, { ...row, ...columns });
     if (Object.keys(columns).length > 0) await updateApiKey(tx, ctx.organizationId, id, columns);
     await writeAudit(tx, ctx, { action: 'api-key.update', target: { type: 'api-key', id }, changes: change });
     return view(await getRow(tx, ctx, id));
@@ -131,6 +150,8 @@ export const rotateKey = (ctx: RequestCtx, id: string, gracePeriodSeconds: numbe
   inTransaction(ctx, async (tx) => {
     const row = await getRow(tx, ctx, id);
     checkAlive(row);
+    if (row.status === 'expired')
+      throw invalid('The key has expired', [{ path: '', code: 'expired', message: 'Give it a later expiresAt first' }]);
     checkGrant(ctx, row.scope_permissions);
     const key = makeApiKey();
     await replaceSecret(tx, ctx.organizationId, id, { ...key, createdBy: ctx.principal.user.id }, gracePeriodSeconds);

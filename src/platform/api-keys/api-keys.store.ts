@@ -18,6 +18,10 @@ export type ApiKeyRow = {
   user_id: string;
   user_email: string;
   user_name: string;
+  /** What the creator may do today; null once they left. */
+  role_name: string | null;
+  role_built_in: boolean | null;
+  role_permissions: string[] | null;
 };
 
 export type ApiKeyFilter = { readonly q?: string | undefined; readonly status?: ApiKeyRow['status'] | undefined };
@@ -27,6 +31,8 @@ const status = "case when k.revoked_at is not null then 'revoked' when k.expires
 const select = (tx: Tx, organizationId: string) =>
   tx('api_keys as k')
     .join('users as u', 'u.id', 'k.created_by')
+    .leftJoin('memberships as m', (on) => on.on('m.organization_id', 'k.organization_id').on('m.user_id', 'k.created_by'))
+    .leftJoin('roles as r', 'r.id', 'm.role_id')
     .where('k.organization_id', organizationId)
     .select(
       'k.id',
@@ -42,6 +48,9 @@ const select = (tx: Tx, organizationId: string) =>
       'u.id as user_id',
       'u.email as user_email',
       'u.name as user_name',
+      'r.name as role_name',
+      'r.built_in as role_built_in',
+      'r.permissions as role_permissions',
       tx.raw(`${status} as status`),
     );
 
@@ -79,7 +88,7 @@ export const updateApiKey = (tx: Tx, organizationId: string, id: string, change:
 export const revokeApiKey = (tx: Tx, organizationId: string, id: string) =>
   tx('api_keys').where({ organization_id: organizationId, id }).whereNull('revoked_at').update({ revoked_at: tx.fn.now() });
 
-/** The old secret goes on for the grace period; a rotation during one ends the older secret at once. */
+/** The old secret goes on for the grace period, for whom it acted before; a rotation during one ends the older secret at once. */
 export const replaceSecret = (
   tx: Tx,
   organizationId: string,
@@ -93,6 +102,7 @@ export const replaceSecret = (
       prefix: secret.prefix,
       secret_hash: secret.hash,
       created_by: secret.createdBy,
+      previous_created_by: graceSeconds === 0 ? null : tx.ref('created_by'),
       previous_secret_hash: graceSeconds === 0 ? null : tx.ref('secret_hash'),
       previous_expires_at: graceSeconds === 0 ? null : tx.raw('now() + make_interval(secs => ?)', [graceSeconds]),
     });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { IdParams } from '../../http/fields.ts';
+import { bodyInstant, IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute } from '../../http/route.ts';
 import { ApiSchema, ApiSchemaChange, Difference, NewApiSchema, PublishInput, Validation } from './api-schemas.schemas.ts';
@@ -8,6 +8,25 @@ import { plannedIndexes, startPublication } from './publication.ts';
 
 const group = 'API Keys';
 const versionLabel = z.string().regex(/^v[1-9]\d{0,5}$/, 'must be a version label such as v1');
+
+const exampleEndpoint = {
+  name: 'invoices',
+  recordType: 'invoice',
+  description: 'Invoices with what is still to be paid',
+  fields: [
+    { name: 'number', source: 'tranid', description: 'The number printed on the invoice' },
+    { name: 'date', source: 'trandate', description: 'Date of the invoice' },
+    { name: 'customerName', source: 'entity.name', description: 'Name of the customer' },
+    { name: 'amountDue', source: 'foreignamountunpaid', description: 'What is still to be paid' },
+  ],
+  filters: [
+    { field: 'date', operators: ['eq', 'after', 'before'] },
+    { field: 'amountDue', operators: ['gt'] },
+  ],
+  sorts: ['date', 'amountDue'],
+  defaultSort: { field: 'date', order: 'desc' },
+  maxPageSize: 100,
+};
 
 export const apiSchemaRoutes = [
   defineRoute({
@@ -30,6 +49,7 @@ export const apiSchemaRoutes = [
     summary: 'Start a draft of the next version',
     description: 'The server gives the label: v1, v2, … Labels are never given twice.',
     body: NewApiSchema,
+    example: { name: 'Records for customers', endpoints: [exampleEndpoint] },
     response: ApiSchema,
     status: 201,
     handler: (ctx, { body }) => service.createApiSchema(ctx, body),
@@ -54,6 +74,7 @@ export const apiSchemaRoutes = [
     summary: 'Change a draft',
     params: IdParams,
     body: ApiSchemaChange,
+    example: { revision: 1, notes: 'First version for customers', endpoints: [exampleEndpoint] },
     response: ApiSchema,
     handler: (ctx, { params, body }) => service.changeApiSchema(ctx, params.id, body),
   }),
@@ -88,6 +109,7 @@ export const apiSchemaRoutes = [
     description: 'The work goes on behind this answer: read the version again to see its publication. A published version never changes.',
     params: IdParams,
     body: PublishInput,
+    example: { revision: 1 },
     response: ApiSchema,
     status: 202,
     handler: (ctx, { params, body }) => startPublication(ctx, params.id, body.revision),
@@ -125,7 +147,8 @@ export const apiSchemaRoutes = [
     summary: 'Announce the end of a version',
     description: 'Answers go on; they carry Deprecation and Sunset headers. Only retiring ends them.',
     params: IdParams,
-    body: z.strictObject({ sunsetAt: z.iso.datetime({ offset: true }).nullable().default(null) }),
+    body: z.strictObject({ sunsetAt: bodyInstant.default(null) }),
+    example: { sunsetAt: '2099-12-31T00:00:00Z' },
     response: ApiSchema,
     handler: (ctx, { params, body }) => service.deprecateApiSchema(ctx, params.id, body.sunsetAt),
   }),
@@ -139,6 +162,7 @@ export const apiSchemaRoutes = [
     description: '`{"undo": true}` lets a retired version answer again, as deprecated.',
     params: IdParams,
     body: z.strictObject({ undo: z.boolean().default(false) }),
+    example: { undo: false },
     response: ApiSchema,
     handler: (ctx, { params, body }) => (body.undo ? service.unretireApiSchema(ctx, params.id) : service.retireApiSchema(ctx, params.id)),
   }),

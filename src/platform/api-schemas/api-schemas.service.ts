@@ -106,8 +106,8 @@ export async function createApiSchema(ctx: RequestCtx, input: NewApiSchema) {
 
 export const newVersionOf = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
-    const base = await getRow(tx, ctx, id);
-    return insertDraft(tx, ctx, base, base.version);
+    const { name, notes, endpoints, version } = await getRow(tx, ctx, id);
+    return insertDraft(tx, ctx, { name, notes, endpoints }, version);
   });
 
 export async function changeApiSchema(ctx: RequestCtx, id: string, { revision, name, notes, endpoints }: ApiSchemaChange) {

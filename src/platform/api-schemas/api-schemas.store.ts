@@ -93,9 +93,10 @@ export const updateDraft = (tx: Tx, organizationId: string, id: string, change: 
 export const deleteDraft = (tx: Tx, organizationId: string, id: string) =>
   tx('api_schemas').where({ organization_id: organizationId, id }).delete();
 
-export const setPublication = (tx: Tx, organizationId: string, id: string, publication: Publication) =>
+/** Nothing happens to a draft that has moved on since that revision. */
+export const setPublication = (tx: Tx, organizationId: string, id: string, revision: number, publication: Publication) =>
   tx('api_schemas')
-    .where({ organization_id: organizationId, id, status: 'draft' })
+    .where({ organization_id: organizationId, id, revision, status: 'draft' })
     .update({ publication: JSON.stringify(publication) });
 
 type Published = { bindings: Bindings; openapi: string; publication: Publication; published_by: string | null };

@@ -46,7 +46,7 @@ export async function startPublication(ctx: RequestCtx, id: string, revision: nu
     checkRevision(row, revision);
     const problems = validateDocument(documentOf(row), available);
     if (problems.length > 0) throw notReady(problems);
-    await store.setPublication(tx, ctx.organizationId, id, running('starting', 0, 1));
+    await store.setPublication(tx, ctx.organizationId, id, revision, running('starting', 0, 1));
     await writeAudit(tx, ctx, {
       action: 'api-schema.publish',
       target: { type: 'api-schema', id },
@@ -54,7 +54,7 @@ export async function startPublication(ctx: RequestCtx, id: string, revision: nu
     });
     return view(await getRow(tx, ctx, id));
   });
-  track(ctx, finishPublication(ctx, id, ctx.principal.user.id));
+  finishInBackground(ctx, id, ctx.principal.user.id);
   return started;
 }
 
@@ -70,15 +70,15 @@ export async function publicationsSettled(ctx: Pick<Ctx, 'db'>): Promise<void> {
   await Promise.all(inFlight.get(ctx.db) ?? []);
 }
 
-async function goLive(ctx: TenantCtx, id: string, publishedBy: string | null): Promise<void> {
+async function goLive(ctx: TenantCtx, id: string, revision: number, publishedBy: string | null): Promise<void> {
   const available = await readAvailable(ctx);
   await inTransaction(ctx, async (tx) => {
     const row = await getRow(tx, ctx, id, true);
-    if (row.status !== 'draft') return;
+    if (row.status !== 'draft' || row.revision !== revision) return;
     const document = documentOf(row);
     const problems = validateDocument(document, available);
     if (problems.length > 0) {
-      await store.setPublication(tx, ctx.organizationId, id, {
+      await store.setPublication(tx, ctx.organizationId, id, revision, {
         status: 'failed',
         progress: { step: 'checking', done: 0, total: 1 },
         problems,
@@ -105,42 +105,51 @@ async function goLive(ctx: TenantCtx, id: string, publishedBy: string | null): P
   });
 }
 
-/** May be repeated after a crash at any point. */
+async function buildIndexes(ctx: TenantCtx, row: store.ApiSchemaRow, note: (publication: Publication) => Promise<unknown>): Promise<void> {
+  const document = documentOf(row);
+  const wanted = indexesOf(document, bindDocument(document, await readAvailable(ctx)));
+  let done = 0;
+  for (const [recordType, specs] of wanted) {
+    await rememberWantedIndexes(ctx, recordType, specs);
+    await buildWantedIndexes(ctx, recordType, async (built, of) => {
+      await note(running(`building indexes of ${recordType}`, done + built, done + of));
+      if (built === of) done += of;
+    });
+  }
+}
+
+/**
+ * May be repeated after a crash at any point, and at the same time by another process that has just started: whatever either
+ * notes or publishes is the revision that it began with.
+ */
 async function finishPublication(ctx: TenantCtx, id: string, publishedBy: string | null): Promise<void> {
+  const row = await inTransaction(ctx, (tx) => getRow(tx, ctx, id));
+  const note = (publication: Publication) =>
+    inTransaction(ctx, (tx) => store.setPublication(tx, ctx.organizationId, id, row.revision, publication));
   try {
-    const available = await readAvailable(ctx);
-    const row = await inTransaction(ctx, (tx) => getRow(tx, ctx, id));
-    const document = documentOf(row);
-    const wanted = indexesOf(document, bindDocument(document, available));
-    let done = 0;
-    for (const [recordType, specs] of wanted) {
-      await rememberWantedIndexes(ctx, recordType, specs);
-      await buildWantedIndexes(ctx, recordType, (built, of) =>
-        inTransaction(ctx, (tx) =>
-          store.setPublication(tx, ctx.organizationId, id, running(`building indexes of ${recordType}`, done + built, done + of)),
-        ).then(() => {
-          if (built === of) done += of;
-        }),
-      );
-    }
-    await goLive(ctx, id, publishedBy);
+    await buildIndexes(ctx, row, note);
+    await goLive(ctx, id, row.revision, publishedBy);
   } catch (error) {
     ctx.log.error({ err: error, apiSchemaId: id }, 'a publication failed');
     const problems = [
       { path: '', code: 'publication_failed', message: 'The publication could not be finished; try again', blocks: 'publish' as const },
     ];
-    await inTransaction(ctx, (tx) =>
-      store.setPublication(tx, ctx.organizationId, id, { status: 'failed', progress: { step: 'failed', done: 0, total: 1 }, problems }),
-    ).catch((failure: unknown) =>
-      ctx.log.error({ err: failure, apiSchemaId: id }, 'the failure could not be noted; the next start tries again'),
-    );
+    await note({ status: 'failed', progress: { step: 'failed', done: 0, total: 1 }, problems });
   }
 }
+
+const finishInBackground = (ctx: TenantCtx, id: string, publishedBy: string | null): void =>
+  track(
+    ctx,
+    finishPublication(ctx, id, publishedBy).catch((error: unknown) =>
+      ctx.log.error({ err: error, apiSchemaId: id }, 'the end of a publication could not be noted; the next start tries again'),
+    ),
+  );
 
 /** Takes up what a stopped process left unfinished. */
 export async function resumePublications(ctx: Ctx): Promise<void> {
   const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string; id: string }[] }>(
     'select organization_id, id from unfinished_publications()',
   );
-  for (const { organization_id: organizationId, id } of rows) track(ctx, finishPublication({ ...ctx, organizationId }, id, null));
+  for (const { organization_id: organizationId, id } of rows) finishInBackground({ ...ctx, organizationId }, id, null);
 }

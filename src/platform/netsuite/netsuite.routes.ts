@@ -24,6 +24,7 @@ export const netsuiteRoutes = [
     permission: 'netsuite:update',
     summary: 'Set up or replace the ERP connection',
     body: ConnectionInput,
+    example: { accountId: '1234567', authentication: { method: 'oauth2', clientId: 'client id of the integration', certificateId: null } },
     response: Connection,
     handler: (ctx, { body }) => service.putConnection(ctx, body),
   }),

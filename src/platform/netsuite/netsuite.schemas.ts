@@ -1,9 +1,9 @@
 // The ERP connection and its metadata as callers see them. Secrets go in and never come out.
 import { z } from 'zod';
-import { Instant } from '../../http/fields.ts';
+import { Instant, shortText } from '../../http/fields.ts';
 
 const secret = z.string().min(1).max(500).describe('Write-only');
-const named = z.string().trim().min(1).max(200);
+const named = shortText(200);
 
 export const ConnectionInput = z.strictObject({
   accountId: z

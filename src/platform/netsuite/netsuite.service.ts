@@ -1,10 +1,10 @@
 // Rules of the ERP connection: secrets are sealed, the account can't change under synced data, a test is a real round trip.
-
-import { ErpError } from '../../connectors/connector.ts';
-import { checkBaseUrl } from '../../connectors/netsuite/connection.ts';
+import { type ConnectionReport, ErpError } from '../../connectors/connector.ts';
+import { checkBaseUrl, realmOf, restHost } from '../../connectors/netsuite/connection.ts';
 import { makeCertificate } from '../../core/certificate.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
-import { causeOf, invalid, notFound, unavailable } from '../../core/errors.ts';
+import { invalid, notFound, unavailable } from '../../core/errors.ts';
+import { UnreadableBox } from '../../core/keyring.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import {
@@ -25,6 +25,8 @@ const target = { type: 'erp-connection', id: null };
 const certificateDays = 729;
 const testTimeoutMs = 30_000;
 const metadataTimeoutMs = 300_000;
+/** Of a shorter secret, four characters would tell too much. */
+const shortestHinted = 16;
 
 function view(row: store.ConnectionRow, certificates: readonly store.CertificateRow[]) {
   const { method } = row.settings.authentication;
@@ -32,7 +34,7 @@ function view(row: store.ConnectionRow, certificates: readonly store.Certificate
     accountId: row.account_id,
     baseUrl: row.settings.baseUrl,
     authentication: { ...row.settings.authentication, method: method === 'tba' ? ('tba' as const) : ('oauth2' as const) },
-    hasCredentials: method === 'tba' ? row.secrets !== null : certificates.some(({ active }) => active),
+    hasCredentials: method === 'tba' ? row.secrets !== null : certificates.some(({ active, certificate_id: id }) => active && id !== null),
     credentialHint: row.secret_hint,
     status: row.status,
     lastTestedAt: instantOrNull(row.last_tested_at),
@@ -66,7 +68,7 @@ function sealedSecrets(
   if (consumerSecret !== undefined && tokenSecret !== undefined) {
     return {
       secrets: ctx.keyring.seal(JSON.stringify({ consumerSecret, tokenSecret }), secretBinding(ctx.organizationId, 'erp-secrets')),
-      secret_hint: tokenSecret.slice(-4),
+      secret_hint: tokenSecret.length >= shortestHinted ? tokenSecret.slice(-4) : null,
     };
   }
   if (consumerSecret === undefined && tokenSecret === undefined && before?.secrets !== undefined && before.secrets !== null) return before;
@@ -83,40 +85,65 @@ function settingsOf({ accountId, baseUrl, authentication }: ConnectionInput) {
   return { accountId, baseUrl, authentication: plain };
 }
 
-export async function putConnection(ctx: RequestCtx, input: ConnectionInput) {
-  const problem = input.baseUrl === null ? null : checkBaseUrl(input.baseUrl, ctx.settings.erp.allowedHosts);
+function checkAddress(ctx: RequestCtx, { baseUrl, accountId }: ConnectionInput): string | null {
+  if (baseUrl === null) return null;
+  const problem = checkBaseUrl(baseUrl, ctx.settings.erp.allowedHosts);
   if (problem !== null) throw invalid('The base URL is not acceptable', [{ path: 'baseUrl', code: 'host_not_allowed', message: problem }]);
+  const { origin, hostname } = new URL(baseUrl);
+  if (hostname.endsWith('.netsuite.com') && hostname !== restHost(accountId)) {
+    throw invalid("The base URL is another account's", [
+      { path: 'baseUrl', code: 'other_account', message: `The account's own address is https://${restHost(accountId)}` },
+    ]);
+  }
+  return origin;
+}
+
+/** Ids of two companies must never mix: neither in what is here nor in what a run is still bringing. */
+async function checkAccount(tx: Tx, ctx: RequestCtx, accountId: string, records: number): Promise<void> {
+  const held = await store.accountOfRecords(tx, ctx.organizationId);
+  if (held === null || realmOf(held) === realmOf(accountId)) return;
+  if (records > 0) {
+    throw invalid("The account can't change while its records are here", [
+      {
+        path: 'accountId',
+        code: 'records_of_another_account',
+        message: 'Delete the connection with ?purge=<slug> first: the ids of two companies would mix',
+      },
+    ]);
+  }
+  if (await store.hasOpenRuns(tx, ctx.organizationId)) {
+    throw invalid("The account can't change while a sync is open", [
+      { path: 'accountId', code: 'run_open', message: 'Cancel the open runs first, or wait until they have ended' },
+    ]);
+  }
+}
+
+async function activate(tx: Tx, ctx: RequestCtx, certificateId: string, mayRename: boolean): Promise<void> {
+  if (await store.activateCertificate(tx, ctx.organizationId, certificateId, mayRename)) return;
+  throw invalid('There is no certificate waiting for that id', [
+    {
+      path: 'authentication.certificateId',
+      code: 'no_certificate',
+      message: 'Make one with POST /netsuite/connection/certificate and upload it first',
+    },
+  ]);
+}
+
+export async function putConnection(ctx: RequestCtx, given: ConnectionInput) {
+  const input = { ...given, baseUrl: checkAddress(ctx, given) };
+  const { authentication } = input;
   const records = await syncedRecords(ctx);
   return inTransaction(ctx, async (tx) => {
     const before = await store.findConnection(tx, ctx.organizationId);
-    if (before !== undefined && before.account_id !== input.accountId && records > 0) {
-      throw invalid("The account can't change while its records are here", [
-        {
-          path: 'accountId',
-          code: 'records_of_another_account',
-          message: 'Delete the connection with ?purge=<slug> first: the ids of two companies would mix',
-        },
-      ]);
-    }
+    await checkAccount(tx, ctx, input.accountId, records);
     await store.upsertConnection(tx, ctx.organizationId, {
       account_id: input.accountId,
       settings: settingsOf(input),
       ...pickSecrets(sealedSecrets(ctx, input, before)),
     });
-    const { authentication } = input;
-    if (
-      authentication.method === 'oauth2' &&
-      authentication.certificateId !== null &&
-      !(await store.activateCertificate(tx, ctx.organizationId, authentication.certificateId))
-    ) {
-      throw invalid('There is no certificate waiting for that id', [
-        {
-          path: 'authentication.certificateId',
-          code: 'no_certificate',
-          message: 'Make one with POST /netsuite/connection/certificate and upload it first',
-        },
-      ]);
-    }
+    await store.noteAccountOfRecords(tx, ctx.organizationId, input.accountId);
+    if (authentication.method === 'oauth2' && authentication.certificateId !== null)
+      await activate(tx, ctx, authentication.certificateId, before?.status !== 'connected');
     await store.resumeSyncs(tx, ctx.organizationId);
     await writeAudit(tx, ctx, { action: 'erp-connection.put', target, changes: { settings: settingsOf(input) } });
     return getConnectionIn(tx, ctx.organizationId);
@@ -125,13 +152,14 @@ export async function putConnection(ctx: RequestCtx, input: ConnectionInput) {
 
 const pickSecrets = ({ secrets, secret_hint }: Pick<store.ConnectionRow, 'secrets' | 'secret_hint'>) => ({ secrets, secret_hint });
 
-/** Without `purge` the synced records stay served; with the organization's slug they go too. */
+/** Without `purge` the synced records stay served; with the organization's slug they go too, even after the connection did. */
 export async function removeConnection(ctx: RequestCtx, purge: string | undefined): Promise<void> {
   if (purge !== undefined && purge !== ctx.principal.organization.slug) {
     throw invalid('The confirmation does not match', [{ path: 'purge', code: 'not_confirmed', message: "Give the organization's slug" }]);
   }
+  const leftOver = purge !== undefined && (await syncedRecords(ctx)) > 0;
   await inTransaction(ctx, async (tx) => {
-    await getConnectionIn(tx, ctx.organizationId);
+    if (!leftOver) await getConnectionIn(tx, ctx.organizationId);
     await store.deleteConnection(tx, ctx.organizationId);
     await store.pauseSyncs(tx, ctx.organizationId, {
       code: 'NO_CONNECTION',
@@ -140,7 +168,9 @@ export async function removeConnection(ctx: RequestCtx, purge: string | undefine
     });
     await writeAudit(tx, ctx, { action: 'erp-connection.delete', target, changes: { purged: purge !== undefined } });
   });
-  if (purge !== undefined) await purgeWarehouse(ctx);
+  if (purge === undefined) return;
+  await purgeWarehouse(ctx);
+  await inTransaction(ctx, (tx) => store.noteAccountOfRecords(tx, ctx.organizationId, null));
 }
 
 /** The key pair is made here; only the certificate leaves. The slot that isn't signing is used. */
@@ -165,10 +195,41 @@ export async function newCertificate(ctx: RequestCtx) {
   });
 }
 
+/** Credentials that no key opens any more are as good as none. */
+const openConnection = (ctx: RequestCtx) =>
+  openConnectorOf(ctx).catch((error: unknown) => {
+    if (!(error instanceof UnreadableBox)) throw error;
+    ctx.log.error({ err: error }, "the ERP connection's credentials can't be opened");
+    throw invalid("The connection's credentials can't be opened", [
+      {
+        path: 'authentication',
+        code: 'credentials_unreadable',
+        message: 'The encryption key has changed: put the former one back beside it, or enter the credentials anew',
+      },
+    ]);
+  });
+
+/** Whatever keeps the ERP from answering becomes a problem that says what to do about it. */
+async function runTest(ctx: RequestCtx, account: string): Promise<ConnectionReport> {
+  const connector = await openConnection(ctx);
+  const signal = AbortSignal.timeout(testTimeoutMs);
+  const startedMs = ctx.clock.monotonicMs();
+  try {
+    return await connector.test(signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    const problem = {
+      code: 'TIMEOUT',
+      message: `The ERP did not answer within ${testTimeoutMs / 1000} s`,
+      fix: 'Check the account id and base URL; if they are right, the ERP or the network is slow, and a later try may succeed.',
+    };
+    return { ok: false, latencyMs: Math.round(ctx.clock.monotonicMs() - startedMs), account, problems: [problem] };
+  }
+}
+
 export async function testConnection(ctx: RequestCtx) {
-  await getConnection(ctx);
-  const connector = await openConnectorOf(ctx);
-  const report = await connector.test(AbortSignal.timeout(testTimeoutMs));
+  const { accountId } = await getConnection(ctx);
+  const report = await runTest(ctx, accountId);
   await inTransaction(ctx, async (tx) => {
     await store.noteTest(tx, ctx.organizationId, report.ok ? 'connected' : 'failed', report.problems[0]?.message ?? null);
     if (report.ok) await store.resumeSyncs(tx, ctx.organizationId);
@@ -222,16 +283,23 @@ export async function getRecordType(ctx: RequestCtx, name: string) {
   };
 }
 
+/** What trying again can't cure is the connection's fault; the rest is the ERP being away. */
+function metadataFailure(error: unknown, timedOut: boolean): unknown {
+  if (timedOut) return unavailable('The ERP did not answer in time', 60, error);
+  if (!(error instanceof ErpError)) return error;
+  const hopeless = ['credentials', 'forbidden', 'query'].includes(error.kind);
+  if (!hopeless) return unavailable(`The ERP could not be read: ${error.message}`, 30, error);
+  return invalid(`The ERP could not be read: ${error.message}`, [{ path: '', code: error.code, message: error.fix }]);
+}
+
 export async function refreshErpMetadata(ctx: RequestCtx) {
-  const connector = await openConnectorOf(ctx);
-  try {
-    const stored = await refreshMetadata(ctx, connector, AbortSignal.timeout(metadataTimeoutMs));
-    await inTransaction(ctx, (tx) =>
-      writeAudit(tx, ctx, { action: 'erp-metadata.refresh', target, changes: { recordTypes: stored.recordTypes.length } }),
-    );
-    return metadataView(stored);
-  } catch (error) {
-    if (!(error instanceof ErpError)) throw error;
-    throw unavailable(`The ERP could not be read: ${causeOf(error)}`, 30, error);
-  }
+  const connector = await openConnection(ctx);
+  const signal = AbortSignal.timeout(metadataTimeoutMs);
+  const stored = await refreshMetadata(ctx, connector, signal).catch((error: unknown) => {
+    throw metadataFailure(error, signal.aborted);
+  });
+  await inTransaction(ctx, (tx) =>
+    writeAudit(tx, ctx, { action: 'erp-metadata.refresh', target, changes: { recordTypes: stored.recordTypes.length } }),
+  );
+  return metadataView(stored);
 }

@@ -62,18 +62,39 @@ export const putCertificate = (tx: Tx, organizationId: string, row: NewCertifica
     .onConflict(['organization_id', 'slot'])
     .merge();
 
-/** The newest certificate without an id gets it and becomes the one to sign with; a known id just becomes active again. */
-export async function activateCertificate(tx: Tx, organizationId: string, certificateId: string): Promise<boolean> {
-  const rows = await listCertificates(tx, organizationId);
+/**
+ * The newest certificate without an id gets it and becomes the one to sign with; a known id just becomes active again. A mistyped
+ * id is corrected by the next one: with `mayRename` an unknown id goes to the newest certificate when none is waiting.
+ */
+export async function activateCertificate(tx: Tx, organizationId: string, certificateId: string, mayRename: boolean): Promise<boolean> {
+  const rows = (await listCertificates(tx, organizationId)).sort((a, b) => b.created_at.getTime() - a.created_at.getTime());
   const known = rows.find((row) => row.certificate_id === certificateId);
-  const waiting = rows.filter((row) => row.certificate_id === null).sort((a, b) => b.created_at.getTime() - a.created_at.getTime())[0];
-  const chosen = known ?? waiting;
+  const waiting = rows.find((row) => row.certificate_id === null);
+  const chosen = known ?? waiting ?? (mayRename ? rows[0] : undefined);
   if (chosen === undefined) return false;
   await tx('erp_certificates').where({ organization_id: organizationId }).update({ active: false });
   await tx('erp_certificates')
     .where({ organization_id: organizationId, slot: chosen.slot })
     .update({ active: true, certificate_id: certificateId });
   return true;
+}
+
+/** The account that the warehouse's records come from; it outlives the connection. */
+export async function accountOfRecords(tx: Tx, organizationId: string): Promise<string | null> {
+  const row = await tx('organizations')
+    .where({ id: organizationId })
+    .first<{ erp_account_id: string | null } | undefined>('erp_account_id');
+  return row?.erp_account_id ?? null;
+}
+export const noteAccountOfRecords = (tx: Tx, organizationId: string, accountId: string | null) =>
+  tx('organizations').where({ id: organizationId }).update({ erp_account_id: accountId });
+
+export async function hasOpenRuns(tx: Tx, organizationId: string): Promise<boolean> {
+  const open = await tx('sync_runs')
+    .where({ organization_id: organizationId })
+    .whereIn('status', ['queued', 'running', 'waiting', 'publishing'])
+    .first<{ id: string } | undefined>('id');
+  return open !== undefined;
 }
 
 /** Stops every schedule until there is a connection again; what was synced stays served. */

@@ -213,14 +213,28 @@ export const deleteSyncConfig = (ctx: RequestCtx, id: string) =>
     });
   });
 
-/** A run that is already open is returned instead; a full run asked for during an incremental one waits behind it. */
+const auditTrigger = (tx: Tx, ctx: RequestCtx, run: RunRow) =>
+  writeAudit(tx, ctx, {
+    action: 'sync-run.trigger',
+    target: { type: 'sync-run', id: run.id },
+    changes: { syncConfigId: run.sync_config_id, mode: run.mode },
+  });
+
+/**
+ * A run that is already open is returned instead. A full run asked for during an incremental one waits behind it; one that only
+ * waits is made full.
+ */
 export const triggerSync = (ctx: RequestCtx, id: string, mode: 'incremental' | 'full' | undefined) =>
   inTransaction(ctx, async (tx) => {
     const config = await getRow(tx, ctx, id);
     const wanted = mode ?? config.mode;
     const open = await findOpenRun(tx, ctx.organizationId, id);
-    const serves = open !== undefined && (open.status === 'queued' || open.mode === 'full' || wanted === 'incremental');
-    if (serves) return { ...runView(open), coalesced: true };
+    if (open !== undefined && (open.mode === 'full' || wanted === 'incremental')) return { ...runView(open), coalesced: true };
+    const raised = open === undefined ? undefined : await store.makeFull(tx, ctx.organizationId, open.id);
+    if (raised !== undefined) {
+      await auditTrigger(tx, ctx, raised);
+      return { ...runView(raised), coalesced: true };
+    }
     const made = await insertRun(tx, ctx.organizationId, {
       sync_config_id: id,
       record_type: config.record_type,
@@ -232,11 +246,7 @@ export const triggerSync = (ctx: RequestCtx, id: string, mode: 'incremental' | '
       if (winner === undefined) throw new Error('a run was neither made nor found');
       return { ...runView(winner), coalesced: true };
     }
-    await writeAudit(tx, ctx, {
-      action: 'sync-run.trigger',
-      target: { type: 'sync-run', id: made.id },
-      changes: { syncConfigId: id, mode: wanted },
-    });
+    await auditTrigger(tx, ctx, made);
     return { ...runView(made), coalesced: false };
   });
 

@@ -71,6 +71,14 @@ export const requestCancel = (tx: Tx, organizationId: string, runId: string) =>
     .where({ organization_id: organizationId, id: runId })
     .whereIn('status', ['running', 'publishing'])
     .update({ cancel_requested: true });
+/** A run that nobody has begun can still become a full one. */
+export const makeFull = async (tx: Tx, organizationId: string, runId: string): Promise<RunRow | undefined> => {
+  const [row] = await tx('sync_runs')
+    .where({ organization_id: organizationId, id: runId, status: 'queued' })
+    .update({ mode: 'full' })
+    .returning<RunRow[]>([...runColumns]);
+  return row;
+};
 export const cancelIdleRun = (tx: Tx, organizationId: string, runId: string) =>
   tx('sync_runs')
     .where({ organization_id: organizationId, id: runId })

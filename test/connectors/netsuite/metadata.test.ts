@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { FieldMetadata, RecordTypeMetadata } from '../../../src/connectors/connector.ts';
+import { type FieldMetadata, type RecordTypeMetadata, scannedFields } from '../../../src/connectors/connector.ts';
 import { errorAnswer, invalidQuery, json, openAt, rowsAnswer, type Seen, startWire, type Wire } from './wire.ts';
 
 let wire: Wire;
@@ -84,7 +84,17 @@ const unsyncable = (type: RecordTypeMetadata | undefined): string[] =>
 describe('metadata', () => {
   it('describes the record types of an account that has everything', async () => {
     const types = await read();
-    expect([...types.keys()]).toEqual(['customer', 'item', 'invoice', 'creditMemo']);
+    expect([...types.keys()]).toEqual([
+      'customer',
+      'item',
+      'invoice',
+      'creditMemo',
+      'salesOrder',
+      'customerPayment',
+      'vendor',
+      'employee',
+      'contact',
+    ]);
     expect(types.get('invoice')).toMatchObject({ label: 'Invoice', table: 'transaction', source: 'catalogue+probe', idType: 'integer' });
     expect(fieldOf(types.get('invoice'), 'foreignamountunpaid')).toMatchObject({
       type: 'number',
@@ -114,7 +124,7 @@ describe('metadata', () => {
       ['custentity_vip', 'VIP', 'boolean'],
       ['custentity_owner', 'Owner', 'reference'],
       ['custentity_tier', 'Tier', 'list'],
-      ['custentity_tags', 'Tags', 'list'],
+      ['custentity_tags', 'Tags', 'text'],
     ]);
     expect(fieldOf(types.get('item'), 'custitem_colour')).toMatchObject({ custom: true });
     expect(fieldOf(types.get('invoice'), 'custbody_po')).toMatchObject({ custom: true, syncable: true });
@@ -124,6 +134,78 @@ describe('metadata', () => {
       label: 'Engraving',
       custom: true,
     });
+  });
+
+  it('tells which fields and lines change by themselves, and which records are still open', async () => {
+    const types = await read();
+    const openWhen = Object.fromEntries([...types].map(([name, type]) => [name, type.openWhen]));
+    expect(openWhen).toEqual({
+      customer: 'always',
+      item: 'always',
+      invoice: { field: 'foreignamountunpaid', isNoneOf: ['0'] },
+      creditMemo: { field: 'foreignamountunpaid', isNoneOf: ['0'] },
+      salesOrder: { field: 'status', isNoneOf: ['C', 'G', 'H'] },
+      customerPayment: { field: 'status', isNoneOf: ['C', 'R'] },
+      vendor: null,
+      employee: null,
+      contact: null,
+    });
+    expect(fieldOf(types.get('invoice'), 'lines')?.volatile).toBe(false);
+    expect(fieldOf(types.get('salesOrder'), 'lines')?.volatile).toBe(true);
+    const [invoice, vendor] = [types.get('invoice'), types.get('vendor')];
+    if (invoice === undefined || vendor === undefined) throw new Error('missing');
+    const scanned = scannedFields(invoice).map(({ name }) => name);
+    expect(scanned).toEqual(expect.arrayContaining(['foreignamountunpaid', 'status', 'closedate', 'voided', 'entity', 'currency']));
+    expect(scanned.filter((name) => ['tranid', 'foreigntotal', 'lines', 'daysopen', 'lastmodifieddate'].includes(name))).toEqual([]);
+    expect(scannedFields(vendor).map(({ name }) => name)).toEqual(['category', 'currency', 'terms', 'subsidiary']);
+  });
+
+  it('tells what is open by the next best field where the first is hidden, and calls all open where none is left', async () => {
+    account.missing = ['t.foreignamountunpaid'];
+    expect((await read()).get('invoice')?.openWhen).toEqual({ field: 'status', isNoneOf: ['B'] });
+    account.missing = ['t.foreignamountunpaid', 't.status'];
+    const types = await read();
+    expect([types.get('invoice')?.openWhen, types.get('salesOrder')?.openWhen]).toEqual(['always', 'always']);
+    account.missing = ['t.balancesearch', 't.overduebalancesearch', 't.unbilledorderssearch', 't.consolbalancesearch'];
+    expect((await read()).get('customer')?.openWhen).toBeNull();
+  });
+
+  it('describes payments with what they are applied to, and without where the links are hidden', async () => {
+    const lines = fieldOf((await read()).get('customerPayment'), 'lines');
+    expect(lines).toMatchObject({ label: 'Applications', syncable: true, volatile: false });
+    expect(lines?.fields?.map(({ name }) => name)).toEqual([
+      'previousdoc',
+      'previoustype',
+      'linktype',
+      'foreignamount',
+      'lastmodifieddate',
+    ]);
+    expect(wire.seen.some(({ query }) => query.includes('nexttransactionlinelink') && query.includes('l.id'))).toBe(false);
+    account.missing = ['l.previousdoc'];
+    expect(fieldOf((await read()).get('customerPayment'), 'lines')).toMatchObject({
+      syncable: false,
+      reason: expect.stringMatching(/previousdoc/i),
+    });
+    account.hidden = ['nexttransactionlinelink'];
+    const payment = (await read()).get('customerPayment');
+    expect(fieldOf(payment, 'lines')).toMatchObject({ syncable: false, reason: expect.stringContaining('nexttransactionlinelink') });
+    expect(fieldOf(payment, 'foreigntotal')).toMatchObject({ syncable: true });
+  });
+
+  it('gives a column without display text as plain text instead of dropping it', async () => {
+    const { answer } = wire;
+    wire.answer = (seen, response) =>
+      /BUILTIN\.DF\(t\.(category|terms)\)/.test(seen.query)
+        ? json(
+            response,
+            400,
+            invalidQuery("Search error occurred: Field 'category' for record 'customer' was not found. Reason: NOT_EXPOSED"),
+          )
+        : answer(seen, response);
+    const customer = (await read()).get('customer');
+    expect(fieldOf(customer, 'category')).toMatchObject({ type: 'text', syncable: true, reason: null });
+    expect(fieldOf(customer, 'terms')).toMatchObject({ type: 'text', syncable: true });
+    expect(fieldOf(customer, 'currency')).toMatchObject({ type: 'reference', syncable: true });
   });
 
   it('drops what NetSuite calls unknown, says why, and needs few questions', async () => {
@@ -136,7 +218,7 @@ describe('metadata', () => {
         ?.fields?.filter(({ syncable }) => !syncable)
         .map(({ name }) => name),
     ).toEqual(['units']);
-    expect(wire.seen.length).toBeLessThan(45);
+    expect(wire.seen.length).toBeLessThan(75);
   });
 
   it('finds the columns behind a plain server error by halves, and no others', async () => {

@@ -126,6 +126,18 @@ export function openAt(
   return netsuite.open(ctx, { accountId: '1234567_SB1', baseUrl: url, authentication }, secrets);
 }
 
+/** Connections of one service: they share its way out, and so what each account may be asked at once. */
+export function openAccounts(accounts: readonly { url: string; accountId: string }[]): Connector[] {
+  const ctx = {
+    fetch: openGuardedFetch({ allowPrivateHosts: true }),
+    clock: realClock,
+    log: pino({ level: 'silent' }),
+    settings: settingsWith(),
+  };
+  const authentication = { method: 'oauth2', clientId: 'client-1', certificateId: 'certificate-1' } as const;
+  return accounts.map(({ url, accountId }) => netsuite.open(ctx, { accountId, baseUrl: url, authentication }, { privateKeyPem: testKey }));
+}
+
 /** The record type as an account would describe it that can read all of our columns. */
 export function metadataOf(name: string): RecordTypeMetadata {
   const definition = recordTypeDefinitions.find((candidate) => candidate.name === name);
@@ -151,11 +163,11 @@ export function metadataOf(name: string): RecordTypeMetadata {
       : [
           {
             name: 'lines',
-            label: 'Lines',
+            label: definition.lines.label,
             type: 'lines' as const,
             custom: false,
             syncable: true,
-            volatile: false,
+            volatile: definition.lines.columns.some(({ volatile }) => volatile),
             reason: null,
             fields: definition.lines.columns.map(field),
           },
@@ -166,6 +178,7 @@ export function metadataOf(name: string): RecordTypeMetadata {
     table: definition.table,
     source: 'test',
     idType: 'integer',
+    openWhen: definition.openWhen[0] ?? null,
     fields: [...definition.columns.map(field), ...lines],
   };
 }

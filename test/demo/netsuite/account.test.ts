@@ -5,7 +5,9 @@ import { startNetsuiteAccount } from '../../../src/demo/netsuite/account.ts';
 import { type Caller, makeFolder, newDatabase, openCaller, SLICE } from './test-account.ts';
 
 let caller: Caller;
-beforeAll(async () => { caller = await openCaller({ statementTimeoutMs: 300 }); });
+beforeAll(async () => {
+  caller = await openCaller({ statementTimeoutMs: 300, concurrencyLimit: 50 });
+});
 afterAll(() => caller.close());
 
 const Q = 'SELECT id FROM currency';
@@ -20,7 +22,11 @@ describe('injectFault', () => {
       expect([answer.status, answer.headers.get('retry-after'), answer.body]).toEqual([429, '1', body]);
     }
     expect((await caller.query(Q)).status).toBe(200);
-    expect(caller.account.audit().at(-1)).toMatchObject({ status: 429, reason: 'injected fault', request: 'POST /services/rest/query/v1/suiteql?limit=1000&offset=0' });
+    expect(caller.account.audit().at(-1)).toMatchObject({
+      status: 429,
+      reason: 'injected fault',
+      request: 'POST /services/rest/query/v1/suiteql?limit=1000&offset=0',
+    });
   });
 
   it('keeps a caller waiting', async () => {
@@ -61,19 +67,34 @@ describe('the reader in PostgreSQL', () => {
   it('may do nothing but read the views, even with SQL of its own', async () => {
     const client = new Client({ ...inject('pg'), database: caller.database, user: `${caller.database}_reader` });
     await client.connect();
-    const attempt = (sql: string) => client.query(sql).then(() => 'done', (error: Error) => error.message);
+    const attempt = (sql: string) =>
+      client.query(sql).then(
+        () => 'done',
+        (error: Error) => error.message,
+      );
     expect(await attempt(`SET ROLE ${inject('pg').user}`)).toMatch(/permission denied/);
     expect(await attempt('SET ROLE portal_simulator')).toBe('done');
     expect(await attempt('SELECT id FROM suiteql.currency')).toBe('done');
-    for (const sql of ['SELECT * FROM ledger.customer', 'SELECT * FROM setup.certificate', 'CREATE TABLE suiteql.x (a int)', 'CREATE TEMP TABLE x (a int)', 'CREATE TABLE public.x (a int)',
-      "SELECT pg_read_file('/etc/passwd')", "COPY (SELECT 1) TO PROGRAM 'true'", 'INSERT INTO suiteql.currency (id) VALUES (2)', 'CREATE SCHEMA x']) {
+    for (const sql of [
+      'SELECT * FROM ledger.customer',
+      'SELECT * FROM setup.certificate',
+      'CREATE TABLE suiteql.x (a int)',
+      'CREATE TEMP TABLE x (a int)',
+      'CREATE TABLE public.x (a int)',
+      "SELECT pg_read_file('/etc/passwd')",
+      "COPY (SELECT 1) TO PROGRAM 'true'",
+      'INSERT INTO suiteql.currency (id) VALUES (2)',
+      'CREATE SCHEMA x',
+    ]) {
       expect(await attempt(sql), sql).toMatch(/permission denied|cannot insert/);
     }
     await client.end();
   });
 
   it('is stopped when a query takes too long; the caller gets an error id, the audit list the reason', async () => {
-    const { status, body } = await caller.query('SELECT COUNT(*) FROM transactionline a, transactionline b WHERE a.netamount < b.netamount');
+    const { status, body } = await caller.query(
+      'SELECT COUNT(*) FROM transactionline a, transactionline b WHERE a.netamount < b.netamount',
+    );
     expect(status).toBe(500);
     expect(body['o:errorDetails'][0]).toMatchObject({ 'o:errorCode': 'UNEXPECTED_ERROR' });
     expect(body['o:errorDetails'][0]?.detail).toMatch(/^An unexpected error occurred\. Error ID: [a-p]{20}$/);
@@ -86,9 +107,11 @@ describe('preferences', () => {
   it('another time zone and date format', async () => {
     const { folder, remove } = await makeFolder();
     const other = await openCaller({ dataFolder: folder, timeZone: 'America/Los_Angeles', dateFormat: 'DD.MM.YYYY' });
-    expect(await other.rows("SELECT trandate, lastmodifieddate, TO_CHAR(lastmodifieddate, 'YYYY-MM-DD HH24:MI') AS t FROM transaction WHERE lastmodifieddate >= '01.07.2011'")).toEqual([
-      { links: [], trandate: '01.07.2011', lastmodifieddate: '01.07.2011', t: '2011-07-01 02:00' },
-    ]);
+    expect(
+      await other.rows(
+        "SELECT trandate, lastmodifieddate, TO_CHAR(lastmodifieddate, 'YYYY-MM-DD HH24:MI') AS t FROM transaction WHERE lastmodifieddate >= '01.07.2011'",
+      ),
+    ).toEqual([{ links: [], trandate: '01.07.2011', lastmodifieddate: '01.07.2011', t: '2011-07-01 02:00' }]);
     await other.close();
     await remove();
   });
@@ -103,7 +126,9 @@ describe('preferences', () => {
 
 describe('many callers at once', () => {
   it('all get their own rows', async () => {
-    const answers = await Promise.all(Array.from({ length: 40 }, (_, i) => caller.rows('SELECT ? AS n, COUNT(*) AS c FROM customer', { params: [i] })));
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, i) => caller.rows('SELECT ? AS n, COUNT(*) AS c FROM customer', { params: [i] })),
+    );
     expect(answers.map(([row]) => row?.['n'])).toEqual(Array.from({ length: 40 }, (_, i) => String(i)));
   });
 });

@@ -4,11 +4,24 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
-import { ACCOUNT_ID, asAdmin, type Caller, dropDatabase, makeFolder, makeIdentity, newDatabase, openCaller, signIn, SLICE, startOn } from './test-account.ts';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import {
+  ACCOUNT_ID,
+  asAdmin,
+  type Caller,
+  dropDatabase,
+  makeFolder,
+  makeIdentity,
+  newDatabase,
+  openCaller,
+  SLICE,
+  signIn,
+  startOn,
+} from './test-account.ts';
 
 type Row = Record<string, string>;
-const readCsv = async (name: string): Promise<Row[]> => parse(gunzipSync(await readFile(path.join(SLICE, `${name}.csv.gz`))), { columns: true });
+const readCsv = async (name: string): Promise<Row[]> =>
+  parse(gunzipSync(await readFile(path.join(SLICE, `${name}.csv.gz`))), { columns: true });
 /** Pence, or whatever 1/1000 of a unit is: exact in whole numbers. */
 const thousandths = (text: string): bigint => {
   const [whole = '0', part = ''] = text.replace('-', '').split('.');
@@ -16,16 +29,19 @@ const thousandths = (text: string): bigint => {
   return text.startsWith('-') ? -size : size;
 };
 const total = (rows: Row[], column: string): bigint => rows.reduce((sum, row) => sum + thousandths(row[column] || '0'), 0n);
-const dayAfter = (day: string, days: number): string => new Date(Date.parse(`${day}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10);
+const dayAfter = (day: string, days: number): string =>
+  new Date(Date.parse(`${day}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10);
 
 describe('the slice', () => {
   let caller: Caller;
-  beforeAll(async () => { caller = await openCaller(); });
+  beforeAll(async () => {
+    caller = await openCaller();
+  });
   afterAll(() => caller.close());
 
   const readAll = async (select: string, from: string, key: string): Promise<Row[]> => {
     const all: Row[] = [];
-    for (let after = '1 = 1'; ;) {
+    for (let after = '1 = 1'; ; ) {
       const { body } = await caller.query(`SELECT ${select} FROM ${from} WHERE ${after} ORDER BY ${key} ASC`);
       const rows = body.items as Row[];
       all.push(...rows);
@@ -37,8 +53,12 @@ describe('the slice', () => {
   it('equals the files row by row and to the penny', async () => {
     const [transactions, lines] = [await readCsv('transaction'), await readCsv('transactionline')];
     const time = "'YYYY-MM-DD HH24:MI:SS'";
-    const read = await readAll(`id, tranid, type, TO_CHAR(trandate, 'YYYY-MM-DD') AS trandate, entity, foreigntotal,
-      TO_CHAR(createddate, ${time}) AS createddate, TO_CHAR(lastmodifieddate, ${time}) AS lastmodifieddate`, 'transaction', 'id');
+    const read = await readAll(
+      `id, tranid, type, TO_CHAR(trandate, 'YYYY-MM-DD') AS trandate, entity, foreigntotal,
+      TO_CHAR(createddate, ${time}) AS createddate, TO_CHAR(lastmodifieddate, ${time}) AS lastmodifieddate`,
+      'transaction',
+      'id',
+    );
     expect(read.length).toBe(transactions.length);
     for (const [i, row] of read.entries()) {
       const source = transactions[i] ?? {};
@@ -50,7 +70,9 @@ describe('the slice', () => {
     expect(readLines.length).toBe(lines.length);
     for (const column of ['quantity', 'rate', 'netamount']) expect(total(readLines, column)).toBe(total(lines, column));
     expect(readLines.map((row) => row['memo'] ?? '')).toEqual(lines.map((row) => row['memo']));
-    const [sums] = await caller.rows("SELECT SUM(foreigntotal) AS t, (SELECT SUM(l.netamount) FROM transactionline l) AS l FROM transaction");
+    const [sums] = await caller.rows(
+      'SELECT SUM(foreigntotal) AS t, (SELECT SUM(l.netamount) FROM transactionline l) AS l FROM transaction',
+    );
     expect(thousandths(sums?.['t'] ?? '')).toBe(total(transactions, 'foreigntotal'));
     expect(thousandths(sums?.['l'] ?? '')).toBe(total(lines, 'netamount'));
   });
@@ -65,7 +87,11 @@ describe('the slice', () => {
   });
 
   it('derives payments, credits, statuses and dates by the rules told', async () => {
-    const rows = await readAll("id, type, entity, TO_CHAR(trandate, 'YYYY-MM-DD') d, TO_CHAR(duedate, 'YYYY-MM-DD') due, TO_CHAR(closedate, 'YYYY-MM-DD') closed, status, foreigntotal t, foreignamountpaid p, foreignamountunpaid u", 'transaction', 'id');
+    const rows = await readAll(
+      "id, type, entity, TO_CHAR(trandate, 'YYYY-MM-DD') d, TO_CHAR(duedate, 'YYYY-MM-DD') due, TO_CHAR(closedate, 'YYYY-MM-DD') closed, status, foreigntotal t, foreignamountpaid p, foreignamountunpaid u",
+      'transaction',
+      'id',
+    );
     const invoices = rows.filter((row) => row['type'] === 'CustInvc');
     const credits = rows.filter((row) => row['type'] === 'CustCred');
     for (const row of [...invoices, ...credits]) {
@@ -81,8 +107,13 @@ describe('the slice', () => {
     // The credits of each customer, against the invoices of the same: a reckoning of our own, oldest first.
     const expected = new Map<string, bigint>();
     for (const entity of new Set(invoices.map((row) => row['entity']).filter(Boolean))) {
-      let left = -total(credits.filter((row) => row['entity'] === entity), 't');
-      const theirs = invoices.filter((row) => row['entity'] === entity).toSorted((a, b) => (`${a['d']}${a['id']}` < `${b['d']}${b['id']}` ? -1 : 1));
+      let left = -total(
+        credits.filter((row) => row['entity'] === entity),
+        't',
+      );
+      const theirs = invoices
+        .filter((row) => row['entity'] === entity)
+        .toSorted((a, b) => (`${a['d']}${a['id']}` < `${b['d']}${b['id']}` ? -1 : 1));
       for (const row of theirs) {
         const amount = thousandths(row['t'] ?? '');
         const used = left < amount ? left : amount;
@@ -98,14 +129,16 @@ describe('the slice', () => {
   });
 
   it('counts open days and balances from business time', async () => {
-    const q = "SELECT daysopen, daysoverduesearch AS late, SYSDATE AS today FROM transaction WHERE type = 'CustInvc' AND foreignamountunpaid > 0 ORDER BY duedate, id";
+    const q =
+      "SELECT daysopen, daysoverduesearch AS late, SYSDATE AS today FROM transaction WHERE type = 'CustInvc' AND foreignamountunpaid > 0 ORDER BY duedate, id";
     const [before] = await caller.rows(q, { limit: 1 });
     await caller.account.setBusinessTime(new Date('2011-10-31T12:00:00Z'));
     const [after] = await caller.rows(q, { limit: 1 });
     expect([before?.['today'], after?.['today']]).toEqual(['8/31/2011', '10/31/2011']);
     expect(Number(after?.['daysopen']) - Number(before?.['daysopen'])).toBe(61);
     expect(Number(after?.['late'])).toBe(Number(after?.['daysopen']) - 30);
-    const [sums] = await caller.rows(`SELECT SUM(c.balancesearch) AS b, (SELECT SUM(t.foreignamountunpaid) FROM transaction t WHERE t.entity IS NOT NULL) AS u,
+    const [sums] =
+      await caller.rows(`SELECT SUM(c.balancesearch) AS b, (SELECT SUM(t.foreignamountunpaid) FROM transaction t WHERE t.entity IS NOT NULL) AS u,
       SUM(c.overduebalancesearch) AS o, (SELECT SUM(t.foreignamountunpaid) FROM transaction t WHERE t.type = 'CustInvc') AS i FROM customer c`);
     expect(sums?.['b']).toBe(sums?.['u']);
     expect(sums?.['o']).toBe(sums?.['i']);
@@ -114,22 +147,27 @@ describe('the slice', () => {
 
 describe('loading', () => {
   const database = newDatabase();
-  afterEach(() => dropDatabase(database));
+  let small: Awaited<ReturnType<typeof makeFolder>>;
+  beforeAll(async () => {
+    small = await makeFolder();
+  });
+  afterAll(() => Promise.all([dropDatabase(database), small.remove()]));
 
   it('uses what is there for the same files, loads anew for others, and keeps integrations and business time', async () => {
     const loads: string[] = [];
-    const first = await startOn(database, { onProgress: (step) => loads.push(step) });
+    const dataFolder = small.folder;
+    const first = await startOn(database, { dataFolder, onProgress: (step) => loads.push(step) });
     const identity = await makeIdentity(first);
     await first.setBusinessTime(new Date('2011-09-05T10:00:00Z'));
     await first.stop();
     expect(new Set(loads)).toContain('transactionline.csv.gz');
     loads.length = 0;
-    const second = await startOn(database, { onProgress: (step) => loads.push(step) });
+    const second = await startOn(database, { dataFolder, onProgress: (step) => loads.push(step) });
     expect(loads).toEqual([]);
     expect(second.businessTime().getTime() - Date.parse('2011-09-05T10:00:00Z')).toBeLessThan(60_000);
     expect(await signIn(second, identity)).toBeTruthy();
     await second.stop();
-    const other = await makeFolder();
+    const other = await makeFolder({ transactionline: [] });
     const third = await startOn(database, { dataFolder: other.folder });
     expect(third.businessTime().toISOString().slice(0, 16)).toBe('2011-07-01T10:00');
     await third.stop();
@@ -137,55 +175,94 @@ describe('loading', () => {
     expect(await countTransactions()).toBe(1);
   });
 
-  const countTransactions = () => asAdmin(database, async (client) => Number((await client.query('SELECT count(*) FROM ledger.transaction')).rows[0].count));
+  const countTransactions = () =>
+    asAdmin(database, async (client) => Number((await client.query('SELECT count(*) FROM ledger.transaction')).rows[0].count));
 
   it('starts over after a kill -9 in the middle', async () => {
-    const options = { admin: inject('pg'), database, dataFolder: SLICE, accountId: ACCOUNT_ID };
+    const options = { admin: inject('pg'), database, dataFolder: small.folder, accountId: ACCOUNT_ID };
+    await dropDatabase(database);
     const code = `const { startNetsuiteAccount } = await import(${JSON.stringify(path.resolve(import.meta.dirname, '../../../src/demo/netsuite/account.ts'))});
       await startNetsuiteAccount({ ...${JSON.stringify(options)}, onProgress: (step) => { if (step === 'transactionline.csv.gz') process.kill(process.pid, 'SIGKILL'); } });`;
     const child = spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: 'ignore' });
-    const signal = await new Promise((resolve) => { child.on('exit', (_code, by) => resolve(by)); });
+    const signal = await new Promise((resolve) => {
+      child.on('exit', (_code, by) => resolve(by));
+    });
     expect(signal).toBe('SIGKILL');
-    const account = await startOn(database);
-    expect(await countTransactions()).toBe(2447);
+    expect(await hasLedger(database)).toBe(false);
+    const account = await startOn(database, { dataFolder: small.folder });
+    expect(await countTransactions()).toBe(1);
     await account.stop();
   });
 
   it('one process at a time runs an account', async () => {
-    const first = await startOn(database);
-    await expect(startOn(database)).rejects.toThrow(/Another process/);
+    const first = await startOn(database, { dataFolder: small.folder });
+    await expect(startOn(database, { dataFolder: small.folder })).rejects.toThrow(/Another process/);
     await first.stop();
   });
 
+});
+
+const hasLedger = (database: string): Promise<boolean> =>
+  asAdmin(database, async (client) => (await client.query("SELECT 1 FROM pg_namespace WHERE nspname = 'ledger'")).rows.length > 0);
+
+describe('a folder', () => {
+  const database = newDatabase();
+  afterAll(() => dropDatabase(database));
   const T = '2011-07-01 10:00:00';
   const refused: [name: string, files: Parameters<typeof makeFolder>[0], message: RegExp][] = [
     ['a missing file', { item: null }, /item\.csv\.gz can't be read/],
     ['another header', { item: gzipSync('id,name\n1,x\n') }, /item\.csv\.gz line 1: the header must be id,itemid/],
-    ['a value of the wrong kind', { transaction: [`101,I1,CustInvc,2011-07-01,1,1,1,T,30.1O,${T},${T}`] }, /transaction\.csv\.gz line 2: foreigntotal is not a decimal number: 30\.1O/],
-    ['a date that no calendar has', { transaction: [`101,I1,CustInvc,2011-02-30,1,1,1,T,30,${T},${T}`] }, /transaction\.csv\.gz line 2: .*2011-02-30/],
-    ['an empty value that must not be', { customer: [`1,CUST1,F,F,1,,${T},${T}`, `2,,F,F,1,,${T},${T}`] }, /customer\.csv\.gz line 3: entityid is empty/],
+    [
+      'a value of the wrong kind',
+      { transaction: [`101,I1,CustInvc,2011-07-01,1,1,1,T,30.1O,${T},${T}`] },
+      /transaction\.csv\.gz line 2: foreigntotal is not a decimal number: 30\.1O/,
+    ],
+    [
+      'a date that no calendar has',
+      { transaction: [`101,I1,CustInvc,2011-02-30,1,1,1,T,30,${T},${T}`] },
+      /transaction\.csv\.gz line 2: .*2011-02-30/,
+    ],
+    [
+      'an empty value that must not be',
+      { customer: [`1,CUST1,F,F,1,,${T},${T}`, `2,,F,F,1,,${T},${T}`] },
+      /customer\.csv\.gz line 3: entityid is empty/,
+    ],
     ['too few columns', { customer: [`1,CUST1,F,F,1,,${T},${T}`, '2,CUST2'] }, /customer\.csv\.gz line 3: /],
     ['a quote that never closes', { customer: [`1,"CUST1,F,F,1,,${T},${T}`] }, /customer\.csv\.gz line \d: .*[Qq]uote/],
     ['a file cut off', { item: gzipSync('id,itemid').subarray(0, 20) }, /item\.csv\.gz isn't a whole gzip file/],
     ['no gzip at all', { item: Buffer.from('id,itemid') }, /item\.csv\.gz isn't a whole gzip file/],
-    ['a key twice', { customer: [`1,A,F,F,1,,${T},${T}`, `2,B,F,F,1,,${T},${T}`, `1,C,F,F,1,,${T},${T}`] }, /customer\.csv\.gz line 4: id 1 occurs more than once/],
-    ['an unknown customer', { transaction: [`101,I1,CustInvc,2011-07-01,9,1,1,T,30,${T},${T}`] }, /transaction\.csv\.gz line 2: entity 9 is not in customer\.csv\.gz/],
-    ['an unknown transaction', { transactionline: [`1001,1,999,1,10,,-1,1,-1,F,F,${T}`] }, /transactionline\.csv\.gz line 2: transaction 999 is not in transaction\.csv\.gz/],
+    [
+      'a key twice',
+      { customer: [`1,A,F,F,1,,${T},${T}`, `2,B,F,F,1,,${T},${T}`, `1,C,F,F,1,,${T},${T}`] },
+      /customer\.csv\.gz line 4: id 1 occurs more than once/,
+    ],
+    [
+      'an unknown customer',
+      { transaction: [`101,I1,CustInvc,2011-07-01,9,1,1,T,30,${T},${T}`] },
+      /transaction\.csv\.gz line 2: entity 9 is not in customer\.csv\.gz/,
+    ],
+    [
+      'an unknown transaction',
+      { transactionline: [`1001,1,999,1,10,,-1,1,-1,F,F,${T}`] },
+      /transactionline\.csv\.gz line 2: transaction 999 is not in transaction\.csv\.gz/,
+    ],
     ['no transactions', { transaction: [], transactionline: [] }, /transaction\.csv\.gz has no rows/],
   ];
-  it.each(refused)('refuses %s, naming file and line', async (_name, files, message) => {
+  it.each(refused)('with %s is refused, naming file and line', async (_name, files, message) => {
     const { folder, remove } = await makeFolder(files);
     await expect(startOn(database, { dataFolder: folder })).rejects.toThrow(message);
     await remove();
-    expect(await asAdmin(database, async (client) => (await client.query("SELECT 1 FROM pg_namespace WHERE nspname = 'ledger'")).rows.length)).toBe(0);
+    expect(await hasLedger(database)).toBe(false);
   });
 
-  it('takes a small folder with quotes, blanks and back slashes as it is', async () => {
+  it('with quotes, blanks and back slashes is taken as it is', async () => {
     const { folder, remove } = await makeFolder();
     const caller = await openCaller({ dataFolder: folder });
-    expect(await caller.rows('SELECT i.displayname, l.memo, c.entityid, c.defaultcountry FROM item i, transactionline l, customer c WHERE c.id = 2')).toEqual([
-      { links: [], displayname: 'A "quoted", back\\slash', entityid: 'CUST2' },
-    ]);
+    expect(
+      await caller.rows(
+        'SELECT i.displayname, l.memo, c.entityid, c.defaultcountry FROM item i, transactionline l, customer c WHERE c.id = 2',
+      ),
+    ).toEqual([{ links: [], displayname: 'A "quoted", back\\slash', entityid: 'CUST2' }]);
     await caller.close();
     await remove();
   });

@@ -9,21 +9,46 @@ beforeAll(async () => {
 });
 afterAll(() => caller.close());
 
-const one = async (expression: string, from = 'dual'): Promise<string | undefined> => (await caller.rows(`SELECT ${expression} AS x FROM ${from}`))[0]?.['x'];
+const one = async (expression: string, from = 'dual'): Promise<string | undefined> =>
+  (await caller.rows(`SELECT ${expression} AS x FROM ${from}`))[0]?.['x'];
 
 describe('functions', () => {
   const cases: [expression: string, value: string | undefined][] = [
-    ["NVL(NULL, 'a')", 'a'], ["NVL2(NULL, 'a', 'b')", 'b'], ["COALESCE(NULL, NULL, 'c')", 'c'],
-    ["DECODE('b', 'a', 1, 'b', 2, 3)", '2'], ["DECODE(NULL, NULL, 'none')", 'none'], ["DECODE('x', 'a', 1)", undefined],
-    ["'a' || NULL || 'b'", 'ab'], ["CONCAT('a', NULL)", 'a'], ["1 || '-' || 2.50", '1-2.5'],
-    ["UPPER('aB')", 'AB'], ["SUBSTR('abcdef', 2, 3)", 'bcd'], ["INSTR('abc', 'c')", '3'], ["LPAD('7', 3, '0')", '007'], ["TRIM('  a ')", 'a'], ["REPLACE('aba', 'b', 'x')", 'axa'],
-    ['ROUND(2.345, 2)', '2.35'], ['TRUNC(2.99)', '2'], ['MOD(7, 3)', '1'], ['ABS(-2.5)', '2.5'], ["TO_NUMBER('1.50') + 1", '2.5'], ["CAST('12' AS INTEGER) * 2", '24'],
+    ["NVL(NULL, 'a')", 'a'],
+    ["NVL2(NULL, 'a', 'b')", 'b'],
+    ["COALESCE(NULL, NULL, 'c')", 'c'],
+    ["DECODE('b', 'a', 1, 'b', 2, 3)", '2'],
+    ["DECODE(NULL, NULL, 'none')", 'none'],
+    ["DECODE('x', 'a', 1)", undefined],
+    ["'a' || NULL || 'b'", 'ab'],
+    ["CONCAT('a', NULL)", 'a'],
+    ["1 || '-' || 2.50", '1-2.5'],
+    ["UPPER('aB')", 'AB'],
+    ["SUBSTR('abcdef', 2, 3)", 'bcd'],
+    ["INSTR('abc', 'c')", '3'],
+    ["LPAD('7', 3, '0')", '007'],
+    ["TRIM('  a ')", 'a'],
+    ["REPLACE('aba', 'b', 'x')", 'axa'],
+    ['ROUND(2.345, 2)', '2.35'],
+    ['TRUNC(2.99)', '2'],
+    ['MOD(7, 3)', '1'],
+    ['ABS(-2.5)', '2.5'],
+    ["TO_NUMBER('1.50') + 1", '2.5'],
+    ["CAST('12' AS INTEGER) * 2", '24'],
     ["TO_CHAR(TO_DATE('2011-03-05 14:07:09', 'YYYY-MM-DD HH24:MI:SS'), 'DD.MM.YY HH24:MI')", '05.03.11 14:07'],
-    ["TO_DATE('2011-03-05', 'YYYY-MM-DD')", '3/5/2011'], ["TO_DATE('3/5/2011')", '3/5/2011'], ["TO_CHAR(TO_DATE('2011-03-05', 'YYYY-MM-DD'))", '3/5/2011'],
-    ["TO_CHAR(TO_DATE('2011-01-31', 'YYYY-MM-DD') + 1, 'YYYY-MM-DD')", '2011-02-01'], ["TO_DATE('2011-03-05', 'YYYY-MM-DD') - TO_DATE('2011-03-01', 'YYYY-MM-DD')", '4'],
-    ["ADD_MONTHS(TO_DATE('2011-01-31', 'YYYY-MM-DD'), 1)", '2/28/2011'], ["LAST_DAY(TO_DATE('2011-02-05', 'YYYY-MM-DD'))", '2/28/2011'],
-    ["TRUNC(TO_DATE('2011-02-05', 'YYYY-MM-DD'), 'MM')", '2/1/2011'], ["EXTRACT(YEAR FROM TO_DATE('2011-02-05', 'YYYY-MM-DD'))", '2011'],
-    ['SYSDATE', '9/10/2011'], ["TO_CHAR(SYSDATE, 'HH24')", '12'], ["TO_CHAR(SYS_EXTRACT_UTC(SYSTIMESTAMP), 'HH24')", '11'], ["TO_CHAR(SYSDATE - 0.5, 'YYYY-MM-DD HH24')", '2011-09-10 00'],
+    ["TO_DATE('2011-03-05', 'YYYY-MM-DD')", '3/5/2011'],
+    ["TO_DATE('3/5/2011')", '3/5/2011'],
+    ["TO_CHAR(TO_DATE('2011-03-05', 'YYYY-MM-DD'))", '3/5/2011'],
+    ["TO_CHAR(TO_DATE('2011-01-31', 'YYYY-MM-DD') + 1, 'YYYY-MM-DD')", '2011-02-01'],
+    ["TO_DATE('2011-03-05', 'YYYY-MM-DD') - TO_DATE('2011-03-01', 'YYYY-MM-DD')", '4'],
+    ["ADD_MONTHS(TO_DATE('2011-01-31', 'YYYY-MM-DD'), 1)", '2/28/2011'],
+    ["LAST_DAY(TO_DATE('2011-02-05', 'YYYY-MM-DD'))", '2/28/2011'],
+    ["TRUNC(TO_DATE('2011-02-05', 'YYYY-MM-DD'), 'MM')", '2/1/2011'],
+    ["EXTRACT(YEAR FROM TO_DATE('2011-02-05', 'YYYY-MM-DD'))", '2011'],
+    ['SYSDATE', '9/10/2011'],
+    ["TO_CHAR(SYSDATE, 'HH24')", '12'],
+    ["TO_CHAR(SYS_EXTRACT_UTC(SYSTIMESTAMP), 'HH24')", '11'],
+    ["TO_CHAR(SYSDATE - 0.5, 'YYYY-MM-DD HH24')", '2011-09-10 00'],
     ["CASE WHEN 1 = 1 THEN 'yes' ELSE 'no' END", 'yes'],
   ];
   for (const [expression, value] of cases) it(`${expression} is ${value}`, async () => expect(await one(expression)).toBe(value));
@@ -49,7 +74,9 @@ describe('dates', () => {
       AND ((t.lastmodifieddate > TO_DATE('2011-08-31 12:00:00', 'YYYY-MM-DD HH24:MI:SS'))
         OR (t.lastmodifieddate = TO_DATE('2011-08-31 12:00:00', 'YYYY-MM-DD HH24:MI:SS') AND t.id > 1))
       ORDER BY t.lastmodifieddate ASC, t.id ASC`);
-    const [count] = await caller.rows("SELECT COUNT(*) AS n FROM transaction WHERE TO_CHAR(lastmodifieddate, 'YYYY-MM-DD HH24:MI') >= '2011-08-31 12:00'");
+    const [count] = await caller.rows(
+      "SELECT COUNT(*) AS n FROM transaction WHERE TO_CHAR(lastmodifieddate, 'YYYY-MM-DD HH24:MI') >= '2011-08-31 12:00'",
+    );
     expect(rows.length).toBe(Number(count?.['n']));
     expect(rows.every((row) => (row['cursor_ts'] ?? '') >= '2011-08-31 12:00:00')).toBe(true);
   });
@@ -64,17 +91,33 @@ describe('dates', () => {
 
 describe('BUILTIN.DF', () => {
   it('gives the labels of references, codes and statuses', async () => {
-    const [row] = await caller.rows(`SELECT BUILTIN.DF(t.entity) AS entity, BUILTIN.DF(t.type) AS type, BUILTIN.DF(status) AS status, BUILTIN.DF(t.currency) AS currency,
+    const [row] = await caller.rows(
+      `SELECT BUILTIN.DF(t.entity) AS entity, BUILTIN.DF(t.type) AS type, BUILTIN.DF(status) AS status, BUILTIN.DF(t.currency) AS currency,
       BUILTIN.DF(t.tranid) AS same, BUILTIN.DF(l.item) AS item, BUILTIN.DF(l.transaction) AS parent, t.tranid, i.itemid, c.entityid FROM transaction t
       INNER JOIN transactionline l ON l.transaction = t.id LEFT JOIN item i ON i.id = l.item LEFT OUTER JOIN customer c ON c.id = t.entity
-      WHERE t.type = 'CustInvc' AND t.entity IS NOT NULL AND t.foreignamountunpaid > 0 ORDER BY l.uniquekey ASC`, { limit: 1 });
+      WHERE t.type = 'CustInvc' AND t.entity IS NOT NULL AND t.foreignamountunpaid > 0 ORDER BY l.uniquekey ASC`,
+      { limit: 1 },
+    );
     expect(row).toMatchObject({ type: 'Invoice', status: 'Invoice : Open', currency: 'GBP' });
-    expect([row?.['entity'], row?.['item'], row?.['same'], row?.['parent']]).toEqual([row?.['entityid'], row?.['itemid'], row?.['tranid'], `Invoice #${row?.['tranid']}`]);
+    expect([row?.['entity'], row?.['item'], row?.['same'], row?.['parent']]).toEqual([
+      row?.['entityid'],
+      row?.['itemid'],
+      row?.['tranid'],
+      `Invoice #${row?.['tranid']}`,
+    ]);
   });
 
   it('groups and orders', async () => {
-    const rows = await caller.rows('SELECT BUILTIN.DF(t.status) AS label, COUNT(*) AS n FROM transaction t GROUP BY BUILTIN.DF(t.status) HAVING COUNT(*) > 1 ORDER BY BUILTIN.DF(t.status) DESC');
-    expect(rows.map((row) => row['label'])).toEqual(['Journal : Approved for Posting', 'Invoice : Paid In Full', 'Invoice : Open', 'Credit Memo : Open', 'Credit Memo : Fully Applied']);
+    const rows = await caller.rows(
+      'SELECT BUILTIN.DF(t.status) AS label, COUNT(*) AS n FROM transaction t GROUP BY BUILTIN.DF(t.status) HAVING COUNT(*) > 1 ORDER BY BUILTIN.DF(t.status) DESC',
+    );
+    expect(rows.map((row) => row['label'])).toEqual([
+      'Journal : Approved for Posting',
+      'Invoice : Paid In Full',
+      'Invoice : Open',
+      'Credit Memo : Open',
+      'Credit Memo : Fully Applied',
+    ]);
   });
 });
 
@@ -88,20 +131,28 @@ describe('rows', () => {
     const early = await ids('SELECT id FROM customer WHERE ROWNUM <= 3 ORDER BY id DESC');
     expect(early).toHaveLength(3);
     expect(early).not.toEqual(top);
-    expect(await caller.rows('SELECT COUNT(*) AS n FROM customer WHERE isinactive = \'F\' AND ROWNUM < 31')).toEqual([{ links: [], n: '30' }]);
+    expect(await caller.rows("SELECT COUNT(*) AS n FROM customer WHERE isinactive = 'F' AND ROWNUM < 31")).toEqual([
+      { links: [], n: '30' },
+    ]);
     expect(await caller.refusal('SELECT id FROM customer WHERE id = 1 OR ROWNUM <= 3')).toContain('unsupported');
   });
 
   it('the page trick of Oracle', async () => {
-    const q = 'SELECT * FROM (SELECT a.*, ROWNUM rn FROM (SELECT id FROM customer ORDER BY id) a WHERE ROWNUM <= 20) WHERE rn > 10 ORDER BY rn';
+    const q =
+      'SELECT * FROM (SELECT a.*, ROWNUM rn FROM (SELECT id FROM customer ORDER BY id) a WHERE ROWNUM <= 20) WHERE rn > 10 ORDER BY rn';
     expect(await ids(q)).toEqual((await ids('SELECT id FROM customer ORDER BY id')).slice(10, 20));
   });
 
   it('sets, sub-queries, windows and quoted names', async () => {
     expect(await caller.rows('SELECT id FROM currency UNION ALL SELECT id FROM currency ORDER BY id')).toHaveLength(2);
     expect(await caller.rows('SELECT id FROM currency MINUS SELECT id FROM currency')).toEqual([]);
-    expect(await caller.rows("SELECT COUNT(*) AS n FROM customer c WHERE NOT EXISTS (SELECT 1 FROM transaction t WHERE t.entity = c.id)")).toEqual([{ links: [], n: '0' }]);
-    const [row] = await caller.rows('SELECT "My Rank", s.id FROM (SELECT id, ROW_NUMBER() OVER (PARTITION BY isinactive ORDER BY id DESC) AS "My Rank" FROM customer) s ORDER BY s.id DESC', { limit: 1 });
+    expect(
+      await caller.rows('SELECT COUNT(*) AS n FROM customer c WHERE NOT EXISTS (SELECT 1 FROM transaction t WHERE t.entity = c.id)'),
+    ).toEqual([{ links: [], n: '0' }]);
+    const [row] = await caller.rows(
+      'SELECT "My Rank", s.id FROM (SELECT id, ROW_NUMBER() OVER (PARTITION BY isinactive ORDER BY id DESC) AS "My Rank" FROM customer) s ORDER BY s.id DESC',
+      { limit: 1 },
+    );
     expect(row?.['my rank']).toBe('1');
   });
 
@@ -110,8 +161,13 @@ describe('rows', () => {
   });
 
   it('SELECT * names every column that is not null, and no hidden one', async () => {
-    const [row] = await caller.rows("SELECT t.*, l.memo AS line_memo FROM transaction t JOIN transactionline l ON l.transaction = t.id WHERE t.type = 'CustInvc' ORDER BY l.uniquekey", { limit: 1 });
-    expect(Object.keys(row ?? {})).toEqual(expect.arrayContaining(['daysopen', 'duedate', 'foreignamountunpaid', 'id', 'status', 'tranid', 'line_memo']));
+    const [row] = await caller.rows(
+      "SELECT t.*, l.memo AS line_memo FROM transaction t JOIN transactionline l ON l.transaction = t.id WHERE t.type = 'CustInvc' ORDER BY l.uniquekey",
+      { limit: 1 },
+    );
+    expect(Object.keys(row ?? {})).toEqual(
+      expect.arrayContaining(['daysopen', 'duedate', 'foreignamountunpaid', 'id', 'status', 'tranid', 'line_memo']),
+    );
     expect(Object.keys(row ?? {}).filter((name) => name.endsWith('__df'))).toEqual([]);
   });
 });

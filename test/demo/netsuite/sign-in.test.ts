@@ -4,7 +4,17 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeCertificate } from '../../../src/core/certificate.ts';
 import type { NetsuiteAccount } from '../../../src/demo/netsuite/account.ts';
 import {
-  ACCOUNT_ID, answerOf, dropDatabase, type Identity, makeIdentity, newDatabase, requestToken, signAssertion, signIn, startOn, tokenUrl,
+  ACCOUNT_ID,
+  answerOf,
+  dropDatabase,
+  type Identity,
+  makeIdentity,
+  newDatabase,
+  requestToken,
+  signAssertion,
+  signIn,
+  startOn,
+  tokenUrl,
 } from './test-account.ts';
 
 const database = newDatabase();
@@ -22,7 +32,8 @@ afterAll(async () => {
 
 const now = (): number => Math.floor(Date.now() / 1000);
 const lastReason = (): string => account.audit().at(-1)?.reason ?? '';
-const callWith = async (headers: Record<string, string>) => answerOf(await fetch(`${account.url}/services/rest/system/v1/serverTime`, { headers }));
+const callWith = async (headers: Record<string, string>) =>
+  answerOf(await fetch(`${account.url}/services/rest/system/v1/serverTime`, { headers }));
 
 describe('POST /services/rest/auth/oauth2/v1/token', () => {
   it('gives a bearer token for an hour, which opens the services', async () => {
@@ -56,21 +67,70 @@ describe('POST /services/rest/auth/oauth2/v1/token', () => {
     ['another assertion type', 'invalid_request', /assertion type/, () => ({ client_assertion_type: 'saml', client_assertion: 'x' })],
     ['no assertion', 'invalid_request', /client_assertion/, () => ({})],
     ['something that is no JWT', 'invalid_grant', /not a JWT/, () => ({ client_assertion: 'abc' })],
-    ['an unknown certificate', 'invalid_grant', /no certificate/, () => ({ client_assertion: signAssertion(account, identity, {}, { keyid: 'nobody' }) })],
-    ['another audience', 'invalid_grant', /audience/, () => ({ client_assertion: signAssertion(account, identity, { aud: 'https://elsewhere.example/token' }) })],
-    ['an assertion that has expired', 'invalid_grant', /expired/, () => ({ client_assertion: signAssertion(account, identity, { iat: now() - 600, exp: now() - 300 }) })],
-    ['an assertion for more than an hour', 'invalid_grant', /60 minutes/, () => ({ client_assertion: signAssertion(account, identity, { exp: now() + 3700 }) })],
-    ['an assertion from the future', 'invalid_grant', /future/, () => ({ client_assertion: signAssertion(account, identity, { iat: now() + 900, exp: now() + 1200 }) })],
-    ['an assertion without iat', 'invalid_grant', /iat/, () => ({ client_assertion: signAssertion(account, identity, { iat: undefined }, { noTimestamp: true }) })],
-    ['a scope without rest_webservices', 'invalid_scope', /scope/, () => ({ client_assertion: signAssertion(account, identity, { scope: 'restlets' }) })],
-    ['another key', 'invalid_grant', /signature/, () => {
-      const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-      const privateKeyPem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
-      return { client_assertion: signAssertion(account, { ...identity, privateKeyPem }) };
-    }],
-    ['no signature at all', 'invalid_grant', /signature/, () => ({
-      client_assertion: jwt.sign({ iss: identity.clientId, aud: tokenUrl(account), scope: 'rest_webservices' }, null, { algorithm: 'none', keyid: identity.certificateId, expiresIn: 60 }),
-    })],
+    [
+      'an unknown certificate',
+      'invalid_grant',
+      /no certificate/,
+      () => ({ client_assertion: signAssertion(account, identity, {}, { keyid: 'nobody' }) }),
+    ],
+    [
+      'another audience',
+      'invalid_grant',
+      /audience/,
+      () => ({ client_assertion: signAssertion(account, identity, { aud: 'https://elsewhere.example/token' }) }),
+    ],
+    [
+      'an assertion that has expired',
+      'invalid_grant',
+      /expired/,
+      () => ({ client_assertion: signAssertion(account, identity, { iat: now() - 600, exp: now() - 300 }) }),
+    ],
+    [
+      'an assertion for more than an hour',
+      'invalid_grant',
+      /60 minutes/,
+      () => ({ client_assertion: signAssertion(account, identity, { exp: now() + 3700 }) }),
+    ],
+    [
+      'an assertion from the future',
+      'invalid_grant',
+      /future/,
+      () => ({ client_assertion: signAssertion(account, identity, { iat: now() + 900, exp: now() + 1200 }) }),
+    ],
+    [
+      'an assertion without iat',
+      'invalid_grant',
+      /iat/,
+      () => ({ client_assertion: signAssertion(account, identity, { iat: undefined }, { noTimestamp: true }) }),
+    ],
+    [
+      'a scope without rest_webservices',
+      'invalid_scope',
+      /scope/,
+      () => ({ client_assertion: signAssertion(account, identity, { scope: 'restlets' }) }),
+    ],
+    [
+      'another key',
+      'invalid_grant',
+      /signature/,
+      () => {
+        const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+        const privateKeyPem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+        return { client_assertion: signAssertion(account, { ...identity, privateKeyPem }) };
+      },
+    ],
+    [
+      'no signature at all',
+      'invalid_grant',
+      /signature/,
+      () => ({
+        client_assertion: jwt.sign({ iss: identity.clientId, aud: tokenUrl(account), scope: 'rest_webservices' }, null, {
+          algorithm: 'none',
+          keyid: identity.certificateId,
+          expiresIn: 60,
+        }),
+      }),
+    ],
   ];
   for (const [name, error, reason, form] of refusals) {
     it(`400 ${error} for ${name}`, async () => {
@@ -101,7 +161,9 @@ describe('POST /services/rest/auth/oauth2/v1/token', () => {
   });
 
   it('400 for a body that is no form', async () => {
-    const answer = await answerOf(await fetch(tokenUrl(account), { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } }));
+    const answer = await answerOf(
+      await fetch(tokenUrl(account), { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } }),
+    );
     expect([answer.status, answer.body]).toEqual([400, { error: 'invalid_request' }]);
   });
 });
@@ -110,19 +172,40 @@ describe('a call', () => {
   it('401 with NetSuite’s body and challenge without, with an unknown and with a revoked token', async () => {
     const token = await signIn(account, identity);
     account.revokeTokens();
-    for (const headers of [{}, { authorization: 'Bearer abc' }, { authorization: `Bearer ${token}` }, { authorization: 'OAuth realm="X"' }]) {
+    for (const headers of [
+      {},
+      { authorization: 'Bearer abc' },
+      { authorization: `Bearer ${token}` },
+      { authorization: 'OAuth realm="X"' },
+    ]) {
       const answer = await callWith(headers);
       expect(answer.status).toBe(401);
-      expect(answer.headers.get('www-authenticate')).toBe(`Bearer realm="${ACCOUNT_ID}", error="invalid_token", error_description="Invalid login attempt."`);
+      expect(answer.headers.get('www-authenticate')).toBe(
+        `Bearer realm="${ACCOUNT_ID}", error="invalid_token", error_description="Invalid login attempt."`,
+      );
       expect(answer.headers.get('content-type')).toBe('application/vnd.oracle.resource+json; type=error; charset=UTF-8');
       expect(answer.body).toMatchObject({ title: 'Unauthorized', status: 401, 'o:errorDetails': [{ 'o:errorCode': 'INVALID_LOGIN' }] });
       expect(answer.body['o:errorDetails'][0]?.detail).toMatch(/^Invalid login attempt\. For more details, see the Login Audit Trail/);
     }
-    expect(account.audit().slice(-3).map(({ status, reason }) => `${status} ${reason}`)).toEqual([
+    expect(
+      account
+        .audit()
+        .slice(-3)
+        .map(({ status, reason }) => `${status} ${reason}`),
+    ).toEqual([
       '401 token_rejected: the access token is unknown or revoked',
       '401 token_rejected: the access token is unknown or revoked',
-      '401 FeatureDisabled: token-based authentication is off in this account',
+      '401 the authorization scheme Basic is unknown',
     ]);
+  });
+
+  it('401 after an hour by the clock of signing in', async () => {
+    const authorization = `Bearer ${await signIn(account, identity)}`;
+    account.setAuthenticationTime(new Date(Date.now() + 3_601_000));
+    expect((await callWith({ authorization })).status).toBe(401);
+    expect(lastReason()).toBe('token_rejected: the access token has expired');
+    account.setAuthenticationTime(null);
+    expect((await callWith({ authorization })).status).toBe(200);
   });
 
   it('400 for a malformed bearer header', async () => {
@@ -141,7 +224,8 @@ describe('a call', () => {
 
 describe('uploadCertificate', () => {
   const upload = async (pem: string) => account.uploadCertificate((await account.createIntegration('x')).clientId, pem);
-  const certificate = (days: number, at = new Date()) => makeCertificate({ commonName: 'x', days, keyType: 'ec-p256', now: at }).certificatePem;
+  const certificate = (days: number, at = new Date()) =>
+    makeCertificate({ commonName: 'x', days, keyType: 'ec-p256', now: at }).certificatePem;
 
   it('refuses what is expired, valid for more than two years, or no certificate', async () => {
     await expect(upload(certificate(10, new Date(Date.now() - 20 * 86_400_000)))).rejects.toThrow(/expired/);

@@ -4,19 +4,28 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Caller, openCaller } from './test-account.ts';
 
 let caller: Caller;
-beforeAll(async () => { caller = await openCaller(); });
+beforeAll(async () => {
+  caller = await openCaller();
+});
 afterAll(() => caller.close());
 
 const ENDPOINT = '/services/rest/query/v1/suiteql';
 
 describe('the answer', () => {
   it('has the envelope, the row and the headers of a live one', async () => {
-    const { status, headers, body } = await caller.query("SELECT t.tranid, t.id, t.memo AS Remark, t.foreigntotal AS camelCase FROM transaction t WHERE t.type = 'CustInvc' ORDER BY t.id ASC", { limit: 2 });
+    const { status, headers, body } = await caller.query(
+      "SELECT t.tranid, t.id, t.memo AS Remark, t.foreigntotal AS camelCase FROM transaction t WHERE t.type = 'CustInvc' ORDER BY t.id ASC",
+      { limit: 2 },
+    );
     expect(status).toBe(200);
     expect(Object.keys(body)).toEqual(['links', 'count', 'hasMore', 'items', 'offset', 'totalResults']);
     expect(body).toMatchObject({ count: 2, hasMore: true, offset: 0, totalResults: 2000 });
     expect(Object.keys(body.items[0] ?? {})).toEqual(['links', 'camelcase', 'id', 'tranid']);
-    expect(Object.values(body.items[0] ?? {}).slice(1).every((value) => typeof value === 'string')).toBe(true);
+    expect(
+      Object.values(body.items[0] ?? {})
+        .slice(1)
+        .every((value) => typeof value === 'string'),
+    ).toBe(true);
     expect(body.links.map((link) => link.rel)).toEqual(['next', 'last', 'self']);
     expect(headers.get('content-type')).toBe('application/vnd.oracle.resource+json; type=collection; charset=UTF-8');
     expect(headers.get('preference-applied')).toBe('transient');
@@ -26,7 +35,9 @@ describe('the answer', () => {
   });
 
   it('writes T and F, numbers without idle zeros, and leaves out nulls', async () => {
-    const [row] = await caller.rows('SELECT posting, void, memo, exchangerate, 1.500 AS n, 100 AS h FROM transaction ORDER BY id ASC', { limit: 1 });
+    const [row] = await caller.rows('SELECT posting, void, memo, exchangerate, 1.500 AS n, 100 AS h FROM transaction ORDER BY id ASC', {
+      limit: 1,
+    });
     expect(row).toEqual({ links: [], exchangerate: '1', h: '100', n: '1.5', posting: 'T', void: 'F' });
   });
 
@@ -46,10 +57,18 @@ describe('the answer', () => {
 /** fetch unzips by itself; this doesn't. */
 function rawQuery(encoding: string): Promise<{ headers: Record<string, unknown>; bytes: Buffer }> {
   return new Promise((resolve, reject) => {
-    request(caller.account.url + ENDPOINT, { method: 'POST', headers: { 'accept-encoding': encoding, authorization: caller.authorization, prefer: 'transient' } }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk)).on('end', () => resolve({ headers: response.headers, bytes: Buffer.concat(chunks) }));
-    }).on('error', reject).end('{"q":"SELECT id FROM currency"}');
+    request(
+      caller.account.url + ENDPOINT,
+      { method: 'POST', headers: { 'accept-encoding': encoding, authorization: caller.authorization, prefer: 'transient' } },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response
+          .on('data', (chunk: Buffer) => chunks.push(chunk))
+          .on('end', () => resolve({ headers: response.headers, bytes: Buffer.concat(chunks) }));
+      },
+    )
+      .on('error', reject)
+      .end('{"q":"SELECT id FROM currency"}');
   });
 }
 
@@ -57,7 +76,10 @@ describe('the request', () => {
   const detail = (answer: Awaited<ReturnType<Caller['query']>>) => ({ status: answer.status, ...(answer.body['o:errorDetails'][0] ?? {}) });
 
   it('needs Prefer: transient', async () => {
-    expect(detail(await caller.query('SELECT id FROM currency', { headers: { prefer: 'respond-async' } }))).toMatchObject({ status: 400, 'o:errorHeader': 'Prefer' });
+    expect(detail(await caller.query('SELECT id FROM currency', { headers: { prefer: 'respond-async' } }))).toMatchObject({
+      status: 400,
+      'o:errorHeader': 'Prefer',
+    });
   });
 
   it('is read as JSON whatever its content type', async () => {
@@ -65,23 +87,35 @@ describe('the request', () => {
   });
 
   it('refuses what is no JSON object or has no q', async () => {
-    expect(detail(await caller.query('', { text: 'q=SELECT' }))).toMatchObject({ status: 400, detail: 'Invalid content in the request body.' });
+    expect(detail(await caller.query('', { text: 'q=SELECT' }))).toMatchObject({
+      status: 400,
+      detail: 'Invalid content in the request body.',
+    });
     expect(detail(await caller.query('', { text: '[]' }))).toMatchObject({ status: 400, detail: 'Invalid content in the request body.' });
     expect(detail(await caller.query('', { text: '{}' }))).toMatchObject({ status: 400, 'o:errorQueryParam': 'q' });
   });
 
   it('refuses a limit above 1000 or below 1 and an offset that the limit does not divide', async () => {
     for (const limit of ['1001', '0', '-1', 'x']) {
-      expect(detail(await caller.query('SELECT id FROM currency', { limit }))).toMatchObject({ status: 400, 'o:errorCode': 'INVALID_PARAMETER', 'o:errorQueryParam': 'limit' });
+      expect(detail(await caller.query('SELECT id FROM currency', { limit }))).toMatchObject({
+        status: 400,
+        'o:errorCode': 'INVALID_PARAMETER',
+        'o:errorQueryParam': 'limit',
+      });
     }
     for (const offset of ['5', '-10', 'x']) {
-      expect(detail(await caller.query('SELECT id FROM currency', { limit: 10, offset }))).toMatchObject({ status: 400, 'o:errorQueryParam': 'offset' });
+      expect(detail(await caller.query('SELECT id FROM currency', { limit: 10, offset }))).toMatchObject({
+        status: 400,
+        'o:errorQueryParam': 'offset',
+      });
     }
   });
 
   it('binds params', async () => {
     const [first, last] = await caller.rows('SELECT id FROM customer ORDER BY id', { limit: 2 });
-    const rows = await caller.rows('SELECT id FROM customer WHERE id BETWEEN ? AND ? AND entityid LIKE ? ORDER BY id', { params: [first?.['id'], Number(last?.['id']), 'CUST%'] });
+    const rows = await caller.rows('SELECT id FROM customer WHERE id BETWEEN ? AND ? AND entityid LIKE ? ORDER BY id', {
+      params: [first?.['id'], Number(last?.['id']), 'CUST%'],
+    });
     expect(rows.map((row) => row['id'])).toEqual([first?.['id'], last?.['id']]);
     expect(await caller.refusal('SELECT id FROM customer WHERE id = ?')).toBe('Search error occurred: Invalid or unsupported search.');
     expect(await caller.rows('SELECT id FROM customer WHERE entityid = ? ORDER BY id', { params: ["x' OR '1'='1"] })).toEqual([]);
@@ -91,7 +125,7 @@ describe('the request', () => {
 describe('paging', () => {
   it('reads every invoice once, by key', async () => {
     const seen: string[] = [];
-    for (let after = ''; ;) {
+    for (let after = ''; ; ) {
       const { body } = await caller.query(`SELECT t.id FROM transaction t WHERE t.type = 'CustInvc' ${after} ORDER BY t.id ASC`);
       const ids = body.items.map((row) => row['id'] ?? '');
       seen.push(...ids);
@@ -136,12 +170,24 @@ describe('sentences', () => {
     ['SELECT id FROM TransactionTableThatDoesNotExist', 'Invalid search type: transactiontablethatdoesnotexist.'],
     ['SELECT id FROM invoice', 'Invalid search type: invoice.'],
     ['SELECT id FROM subsidiary', "Search error occurred: Record 'subsidiary' was not found."],
-    ['SELECT subsidiary FROM transaction', "Search error occurred: Unknown identifier 'subsidiary'. Available identifiers are: {transaction=transaction}."],
+    [
+      'SELECT subsidiary FROM transaction',
+      "Search error occurred: Unknown identifier 'subsidiary'. Available identifiers are: {transaction=transaction}.",
+    ],
     ['SELECT c.nope FROM customer c', "Search error occurred: Unknown identifier 'nope'. Available identifiers are: {c=customer}."],
     ['SELECT x.id FROM customer c', "Search error occurred: Unknown identifier 'x'. Available identifiers are: {c=customer}."],
-    ['SELECT id FROM customer WHERE nope = 1 ORDER BY id', "Search error occurred: Unknown identifier 'nope'. Available identifiers are: {customer=customer}."],
-    ['SELECT id FROM customer ORDER BY nope', "Search error occurred: Unknown identifier 'nope'. Available identifiers are: {customer=customer}."],
-    ['SELECT id FROM customer WHERE = 3', 'Failed to parse SQL [SELECT id FROM customer WHERE = 3]: syntax error, near: =(1,31, token code:0)'],
+    [
+      'SELECT id FROM customer WHERE nope = 1 ORDER BY id',
+      "Search error occurred: Unknown identifier 'nope'. Available identifiers are: {customer=customer}.",
+    ],
+    [
+      'SELECT id FROM customer ORDER BY nope',
+      "Search error occurred: Unknown identifier 'nope'. Available identifiers are: {customer=customer}.",
+    ],
+    [
+      'SELECT id FROM customer WHERE = 3',
+      'Failed to parse SQL [SELECT id FROM customer WHERE = 3]: syntax error, near: =(1,31, token code:0)',
+    ],
     ['SELECT id\nFROM customer WHERE', 'Failed to parse SQL [SELECT id\nFROM customer WHERE]: syntax error, near: EOF(2,20, token code:0)'],
     ['SELECT id FROM customer LIMIT 5', 'Search error occurred: Invalid or unsupported search.'],
     ['WITH x AS (SELECT id FROM customer) SELECT id FROM x', 'Search error occurred: Invalid or unsupported search.'],
@@ -149,8 +195,14 @@ describe('sentences', () => {
     ['SELECT a.id FROM customer a, customer b WHERE a.id = b.id (+)', 'Search error occurred: Invalid or unsupported search.'],
     ["SELECT id FROM transaction WHERE trandate > DATE '2011-01-01'", 'Search error occurred: Invalid or unsupported search.'],
     ["SELECT 'a' + 'b' FROM dual", 'Search error occurred: Invalid or unsupported search.'],
-    [`SELECT id FROM customer WHERE id IN (${Array.from({ length: 1001 }, (_, i) => i).join(',')})`, 'Search error occurred: Invalid or unsupported search.'],
-    ["SELECT id FROM transaction WHERE trandate >= '31/12/2011' ORDER BY id", 'Search error occurred: Parse of date/time "31/12/2011" failed with date format "M/D/YYYY" in time zone Europe/London'],
+    [
+      `SELECT id FROM customer WHERE id IN (${Array.from({ length: 1001 }, (_, i) => i).join(',')})`,
+      'Search error occurred: Invalid or unsupported search.',
+    ],
+    [
+      "SELECT id FROM transaction WHERE trandate >= '31/12/2011' ORDER BY id",
+      'Search error occurred: Parse of date/time "31/12/2011" failed with date format "M/D/YYYY" in time zone Europe/London',
+    ],
   ];
   for (const [query, sentence] of sentences) {
     it(`${query.slice(0, 70)} → ${sentence.slice(0, 60)}`, async () => {
@@ -164,36 +216,79 @@ describe('sentences', () => {
       type: 'https://www.rfc-editor.org/rfc/rfc9110.html#section-15.5.1',
       title: 'Bad Request',
       status: 400,
-      'o:errorDetails': [{
-        detail: "Invalid search query. Detailed unprocessed description follows. Search error occurred: Unknown identifier 'nope'. Available identifiers are: {customer=customer}.",
-        'o:errorQueryParam': 'q',
-        'o:errorCode': 'INVALID_PARAMETER',
-      }],
+      'o:errorDetails': [
+        {
+          detail:
+            "Invalid search query. Detailed unprocessed description follows. Search error occurred: Unknown identifier 'nope'. Available identifiers are: {customer=customer}.",
+          'o:errorQueryParam': 'q',
+          'o:errorCode': 'INVALID_PARAMETER',
+        },
+      ],
     });
     expect(headers.get('content-type')).toBe('application/vnd.oracle.resource+json; type=error; charset=UTF-8');
     expect(headers.get('x-n-operationid')).toBeTruthy();
   });
 
   it('a thousand values in a list are still fine', async () => {
-    expect((await caller.query(`SELECT id FROM customer WHERE id IN (${Array.from({ length: 1000 }, (_, i) => i).join(',')})`)).status).toBe(200);
+    expect(
+      (await caller.query(`SELECT id FROM customer WHERE id IN (${Array.from({ length: 1000 }, (_, i) => i).join(',')})`)).status,
+    ).toBe(200);
   });
 });
 
 describe('what a query cannot do', () => {
   const dangerous = [
-    'SELECT pg_sleep(10) FROM dual', 'SELECT pg_catalog.pg_sleep(10) FROM dual', "SELECT set_config('role', 'none', false) FROM dual",
-    "SELECT pg_read_file('/etc/passwd') FROM dual", "SELECT dblink('x', 'y') FROM dual", "SELECT current_setting('data_directory') FROM dual",
-    "SELECT query_to_xml('select 1', true, true, '') FROM dual", 'SELECT lo_import(1) FROM dual', 'SELECT version() FROM dual',
-    'SELECT current_user FROM dual', 'SELECT session_user FROM dual', 'SELECT user FROM dual',
-    'SELECT * FROM pg_class', 'SELECT * FROM pg_catalog.pg_authid', 'SELECT * FROM information_schema.tables', 'SELECT * FROM ledger.customer',
-    'SELECT * FROM setup.certificate', 'SELECT * FROM suiteql.customer', 'SELECT id FROM customer c, LATERAL (SELECT 1) x', 'SELECT * FROM generate_series(1, 10)',
-    'SELECT id FROM customer; DROP SCHEMA ledger CASCADE', 'SELECT id FROM customer;', 'DELETE FROM customer', 'UPDATE customer SET entityid = 1',
-    'TABLE customer', "COPY customer TO '/tmp/x'", 'SELECT id INTO x FROM customer', 'SELECT id FROM customer FOR UPDATE', 'RESET ROLE', 'EXPLAIN SELECT id FROM customer',
-    'SELECT id FROM customer UNION SELECT rolname FROM pg_roles', 'SELECT (SELECT rolname FROM pg_roles) FROM dual', 'SELECT id FROM customer WHERE EXISTS (SELECT 1 FROM pg_roles)',
-    "SELECT 'pg_class'::regclass FROM dual", "SELECT regclass 'pg_class' FROM dual", "SELECT id AS regclass, regclass 'pg_class' FROM customer", "SELECT CAST('pg_class' AS regclass) FROM dual",
-    "SELECT E'\\x41' FROM dual", 'SELECT $$x$$ FROM dual', "SELECT U&'\\0041' FROM dual", 'SELECT $1 FROM dual', 'SELECT id /* FROM customer',
-    'SELECT ctid FROM customer', 'SELECT xmin FROM customer', 'SELECT c FROM customer c', 'SELECT c.tableoid FROM customer c', 'SELECT entity__df FROM transaction',
-    'SELECT t.entity__df FROM transaction t', 'SELECT suiteql.today() FROM dual', 'SELECT BUILTIN.DF((SELECT 1 FROM dual)) FROM dual', "SELECT 'a\u0000b' FROM dual",
+    'SELECT pg_sleep(10) FROM dual',
+    'SELECT pg_catalog.pg_sleep(10) FROM dual',
+    "SELECT set_config('role', 'none', false) FROM dual",
+    "SELECT pg_read_file('/etc/passwd') FROM dual",
+    "SELECT dblink('x', 'y') FROM dual",
+    "SELECT current_setting('data_directory') FROM dual",
+    "SELECT query_to_xml('select 1', true, true, '') FROM dual",
+    'SELECT lo_import(1) FROM dual',
+    'SELECT version() FROM dual',
+    'SELECT current_user FROM dual',
+    'SELECT session_user FROM dual',
+    'SELECT user FROM dual',
+    'SELECT * FROM pg_class',
+    'SELECT * FROM pg_catalog.pg_authid',
+    'SELECT * FROM information_schema.tables',
+    'SELECT * FROM ledger.customer',
+    'SELECT * FROM setup.certificate',
+    'SELECT * FROM suiteql.customer',
+    'SELECT id FROM customer c, LATERAL (SELECT 1) x',
+    'SELECT * FROM generate_series(1, 10)',
+    'SELECT id FROM customer; DROP SCHEMA ledger CASCADE',
+    'SELECT id FROM customer;',
+    'DELETE FROM customer',
+    'UPDATE customer SET entityid = 1',
+    'TABLE customer',
+    "COPY customer TO '/tmp/x'",
+    'SELECT id INTO x FROM customer',
+    'SELECT id FROM customer FOR UPDATE',
+    'RESET ROLE',
+    'EXPLAIN SELECT id FROM customer',
+    'SELECT id FROM customer UNION SELECT rolname FROM pg_roles',
+    'SELECT (SELECT rolname FROM pg_roles) FROM dual',
+    'SELECT id FROM customer WHERE EXISTS (SELECT 1 FROM pg_roles)',
+    "SELECT 'pg_class'::regclass FROM dual",
+    "SELECT regclass 'pg_class' FROM dual",
+    "SELECT id AS regclass, regclass 'pg_class' FROM customer",
+    "SELECT CAST('pg_class' AS regclass) FROM dual",
+    "SELECT E'\\x41' FROM dual",
+    'SELECT $$x$$ FROM dual',
+    "SELECT U&'\\0041' FROM dual",
+    'SELECT $1 FROM dual',
+    'SELECT id /* FROM customer',
+    'SELECT ctid FROM customer',
+    'SELECT xmin FROM customer',
+    'SELECT c FROM customer c',
+    'SELECT c.tableoid FROM customer c',
+    'SELECT entity__df FROM transaction',
+    'SELECT t.entity__df FROM transaction t',
+    'SELECT suiteql.today() FROM dual',
+    'SELECT BUILTIN.DF((SELECT 1 FROM dual)) FROM dual',
+    "SELECT 'a\u0000b' FROM dual",
     `SELECT ${'('.repeat(200)}1${')'.repeat(200)} FROM dual`,
   ];
   for (const query of dangerous) {

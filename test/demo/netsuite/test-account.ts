@@ -15,7 +15,14 @@ export const ACCOUNT_ID = 'TSTDRV1234567';
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
 export type Link = { rel: string; href: string; method?: string };
-export type ErrorDetail = { detail: string; 'o:errorCode': string; 'o:errorQueryParam'?: string; 'o:errorHeader'?: string; 'o:errorUrl'?: string };
+export type ErrorDetail = {
+  detail: string;
+  'o:errorCode': string;
+  'o:errorQueryParam'?: string;
+  'o:errorHeader'?: string;
+  'o:errorUrl'?: string;
+  'o:errorPath'?: string;
+};
 /** The members that tests take apart; which of them there are depends on the answer. */
 export type Body = {
   links: Link[];
@@ -27,7 +34,13 @@ export type Body = {
   [member: string]: unknown;
 };
 export type Answer = { status: number; headers: Headers; body: Body };
-export type QueryOptions = { limit?: number | string; offset?: number | string; params?: unknown[]; headers?: Record<string, string>; text?: string };
+export type QueryOptions = {
+  limit?: number | string;
+  offset?: number | string;
+  params?: unknown[];
+  headers?: Record<string, string>;
+  text?: string;
+};
 export type Identity = { clientId: string; certificateId: string; privateKeyPem: string; algorithm: jwt.Algorithm };
 
 export const newDatabase = (): string => `netsuite_${randomBytes(6).toString('hex')}`;
@@ -63,7 +76,11 @@ export function signAssertion(account: NetsuiteAccount, identity: Identity, clai
   const now = Math.floor(Date.now() / 1000);
   const payload = { iss: identity.clientId, aud: tokenUrl(account), scope: ['rest_webservices'], iat: now, exp: now + 300, ...claims };
   // jsonwebtoken takes no undefined claims
-  return jwt.sign(JSON.parse(JSON.stringify(payload)) as object, identity.privateKeyPem, { algorithm: identity.algorithm, keyid: identity.certificateId, ...options });
+  return jwt.sign(JSON.parse(JSON.stringify(payload)) as object, identity.privateKeyPem, {
+    algorithm: identity.algorithm,
+    keyid: identity.certificateId,
+    ...options,
+  });
 }
 
 export async function requestToken(account: NetsuiteAccount, form: Record<string, string>): Promise<Answer> {
@@ -72,13 +89,13 @@ export async function requestToken(account: NetsuiteAccount, form: Record<string
 }
 
 export async function signIn(account: NetsuiteAccount, identity?: Identity): Promise<string> {
-  const answer = await requestToken(account, { client_assertion: signAssertion(account, identity ?? await makeIdentity(account)) });
+  const answer = await requestToken(account, { client_assertion: signAssertion(account, identity ?? (await makeIdentity(account))) });
   return answer.body.access_token;
 }
 
 export async function answerOf(response: Response): Promise<Answer> {
   const text = await response.text();
-  return { status: response.status, headers: response.headers, body: JSON.parse(text) as Body };
+  return { status: response.status, headers: response.headers, body: JSON.parse(text || '{}') as Body };
 }
 
 export type Caller = {
@@ -91,6 +108,8 @@ export type Caller = {
   /** The sentence with which a query is refused, without what all of them begin with. */
   refusal(q: string, options?: QueryOptions): Promise<string>;
   get(pathAndQuery: string, headers?: Record<string, string>, method?: string): Promise<Answer>;
+  /** A write, with a body if there is one. */
+  send(method: string, pathAndQuery: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
   close(): Promise<void>;
 };
 
@@ -101,11 +120,13 @@ export async function openCaller(options: Partial<NetsuiteAccountOptions> = {}):
   const account = await startOn(database, options);
   const authorization = `Bearer ${await signIn(account)}`;
   const query = async (q: string, { limit = 1000, offset = 0, params, headers, text }: QueryOptions = {}): Promise<Answer> =>
-    answerOf(await fetch(`${account.url}/services/rest/query/v1/suiteql?limit=${limit}&offset=${offset}`, {
-      method: 'POST',
-      headers: { authorization, prefer: 'transient', 'content-type': 'application/json', ...headers },
-      body: text ?? JSON.stringify({ q, ...(params ? { params } : {}) }),
-    }));
+    answerOf(
+      await fetch(`${account.url}/services/rest/query/v1/suiteql?limit=${limit}&offset=${offset}`, {
+        method: 'POST',
+        headers: { authorization, prefer: 'transient', 'content-type': 'application/json', ...headers },
+        body: text ?? JSON.stringify({ q, ...(params ? { params } : {}) }),
+      }),
+    );
   return {
     account,
     database,
@@ -123,12 +144,50 @@ export async function openCaller(options: Partial<NetsuiteAccountOptions> = {}):
     },
     get: async (pathAndQuery, headers, method = 'GET') =>
       answerOf(await fetch(`${account.url}/services/rest/${pathAndQuery}`, { method, headers: { authorization, ...headers } })),
+    send: async (method, pathAndQuery, body, headers) =>
+      answerOf(
+        await fetch(`${account.url}/services/rest/${pathAndQuery}`, {
+          method,
+          headers: { authorization, ...headers },
+          ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+        }),
+      ),
     async close() {
       await account.stop();
       await dropDatabase(database);
     },
   };
 }
+
+/** A caller of an account with the rows of `makeFolder`. */
+export async function openShop(
+  options: Partial<NetsuiteAccountOptions> = {},
+  files: Parameters<typeof makeFolder>[0] = {},
+): Promise<Caller & { folder: string }> {
+  const { folder, remove } = await makeFolder(files);
+  const caller = await openCaller({ dataFolder: folder, ...options });
+  return {
+    ...caller,
+    folder,
+    async close() {
+      await caller.close();
+      await remove();
+    },
+  };
+}
+
+/** The id at the end of where a new record is. */
+export const idOf = (answer: Answer): string => {
+  if (answer.status !== 204) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
+  return answer.headers.get('location')?.split('/').at(-1) ?? '';
+};
+
+/** What a refusal says. */
+export const detailOf = ({ status, body }: Answer): [status: number, detail: string, code: string] => [
+  status,
+  body['o:errorDetails']?.[0]?.detail ?? '',
+  body['o:errorDetails']?.[0]?.['o:errorCode'] ?? '',
+];
 
 const HEADERS: Record<string, string> = {
   customer: 'id,entityid,isperson,isinactive,currency,defaultcountry,datecreated,lastmodifieddate',
@@ -139,7 +198,9 @@ const HEADERS: Record<string, string> = {
 const T = '2011-07-01 10:00:00';
 
 /** A data folder of a few rows; each file may be given other rows, or bytes of its own. */
-export async function makeFolder(files: Partial<Record<string, string[] | Buffer | null>> = {}): Promise<{ folder: string; remove(): Promise<void> }> {
+export async function makeFolder(
+  files: Partial<Record<string, string[] | Buffer | null>> = {},
+): Promise<{ folder: string; remove(): Promise<void> }> {
   const folder = await mkdtemp(path.join(tmpdir(), 'netsuite-data-'));
   const usual: Record<string, string[]> = {
     customer: [`1,CUST1,F,F,1,France,${T},${T}`, `2,CUST2,F,F,1,,${T},${T}`],

@@ -20,8 +20,8 @@ const CLOCK = [
 const TEXT = [
   sql('instr(a text, b text)', 'integer', 'SELECT strpos(a, b)'),
   sql('pad_length(n integer)', 'integer', 'SELECT least(n, 4000)'), // Oracle's longest VARCHAR2
-  sql('lpad(a text, n integer, b text DEFAULT \' \')', 'text', 'SELECT pg_catalog.lpad(a, suiteql.pad_length(n), b)'),
-  sql('rpad(a text, n integer, b text DEFAULT \' \')', 'text', 'SELECT pg_catalog.rpad(a, suiteql.pad_length(n), b)'),
+  sql("lpad(a text, n integer, b text DEFAULT ' ')", 'text', 'SELECT pg_catalog.lpad(a, suiteql.pad_length(n), b)'),
+  sql("rpad(a text, n integer, b text DEFAULT ' ')", 'text', 'SELECT pg_catalog.rpad(a, suiteql.pad_length(n), b)'),
   sql('to_number(a text)', 'numeric', 'SELECT a::numeric'),
   sql('to_number(a numeric)', 'numeric', 'SELECT a'),
   sql('to_char(a text)', 'text', 'SELECT a'),
@@ -38,14 +38,29 @@ const DATES = [
   sql('to_timestamp(a text)', 'timestamp', 'SELECT a::timestamp', 'STABLE'),
   ...MOMENTS.map((type) => sql(`sys_extract_utc(a ${type})`, 'timestamp', "SELECT a::timestamptz AT TIME ZONE 'UTC'", 'STABLE')),
   ...MOMENTS.map((type) => sql(`trunc(a ${type})`, 'timestamp', "SELECT date_trunc('day', a::timestamp)", 'STABLE')),
-  ...MOMENTS.map((type) => sql(`trunc(a ${type}, part text)`, 'timestamp', `SELECT date_trunc(CASE upper(part) WHEN 'MM' THEN 'month' WHEN 'MONTH' THEN 'month'
+  ...MOMENTS.map((type) =>
+    sql(
+      `trunc(a ${type}, part text)`,
+      'timestamp',
+      `SELECT date_trunc(CASE upper(part) WHEN 'MM' THEN 'month' WHEN 'MONTH' THEN 'month'
     WHEN 'MON' THEN 'month' WHEN 'YYYY' THEN 'year' WHEN 'YEAR' THEN 'year' WHEN 'YY' THEN 'year' WHEN 'Q' THEN 'quarter' WHEN 'IW' THEN 'week'
-    ELSE 'day' END, a::timestamp)`, 'STABLE')),
+    ELSE 'day' END, a::timestamp)`,
+      'STABLE',
+    ),
+  ),
   sql('trunc(a numeric)', 'numeric', 'SELECT pg_catalog.trunc(a)'),
   sql('trunc(a numeric, n integer)', 'numeric', 'SELECT pg_catalog.trunc(a, n)'),
-  ...MOMENTS.map((type) => sql(`add_months(a ${type}, n integer)`, 'timestamp', 'SELECT a::timestamp + make_interval(months => n)', 'STABLE')),
-  ...MOMENTS.map((type) => sql(`last_day(a ${type})`, 'timestamp',
-    "SELECT date_trunc('month', a::timestamp) + interval '1 month' - interval '1 day' + (a::timestamp OPERATOR(pg_catalog.-) date_trunc('day', a::timestamp))", 'STABLE')),
+  ...MOMENTS.map((type) =>
+    sql(`add_months(a ${type}, n integer)`, 'timestamp', 'SELECT a::timestamp + make_interval(months => n)', 'STABLE'),
+  ),
+  ...MOMENTS.map((type) =>
+    sql(
+      `last_day(a ${type})`,
+      'timestamp',
+      "SELECT date_trunc('month', a::timestamp) + interval '1 month' - interval '1 day' + (a::timestamp OPERATOR(pg_catalog.-) date_trunc('day', a::timestamp))",
+      'STABLE',
+    ),
+  ),
 ];
 
 /** Oracle counts in days: a moment plus or minus a number is a moment, a moment minus a moment is a number. */
@@ -56,10 +71,12 @@ const DAY_ARITHMETIC = [
     sql(`minus_days(a ${type}, n numeric)`, 'timestamp', "SELECT a::timestamp - n::double precision * interval '1 day'", 'STABLE'),
     `CREATE OPERATOR suiteql.- (LEFTARG = ${type}, RIGHTARG = numeric, FUNCTION = suiteql.minus_days)`,
   ]),
-  ...MOMENTS.flatMap((left) => MOMENTS.filter((right) => left !== 'date' || right !== 'date').flatMap((right) => [
-    sql(`days_between(a ${left}, b ${right})`, 'numeric', days('(a::timestamp OPERATOR(pg_catalog.-) b::timestamp)'), 'STABLE'),
-    `CREATE OPERATOR suiteql.- (LEFTARG = ${left}, RIGHTARG = ${right}, FUNCTION = suiteql.days_between)`,
-  ])),
+  ...MOMENTS.flatMap((left) =>
+    MOMENTS.filter((right) => left !== 'date' || right !== 'date').flatMap((right) => [
+      sql(`days_between(a ${left}, b ${right})`, 'numeric', days('(a::timestamp OPERATOR(pg_catalog.-) b::timestamp)'), 'STABLE'),
+      `CREATE OPERATOR suiteql.- (LEFTARG = ${left}, RIGHTARG = ${right}, FUNCTION = suiteql.days_between)`,
+    ]),
+  ),
 ];
 
 /** To Oracle an empty text is null and null joins as nothing. */

@@ -13,11 +13,15 @@ const ACCOUNT_LOCK = 7_311_002;
 
 const SETUP_TABLES = `
 CREATE SCHEMA IF NOT EXISTS setup;
-CREATE TABLE IF NOT EXISTS setup.load (data text NOT NULL, views text NOT NULL, lastchange timestamptz NOT NULL);
+DROP TABLE IF EXISTS setup.load;
+CREATE TABLE IF NOT EXISTS setup.loaded (data text NOT NULL, views text NOT NULL, startsat timestamptz NOT NULL);
 CREATE TABLE IF NOT EXISTS setup.setting (name text PRIMARY KEY, value text NOT NULL);
 CREATE TABLE IF NOT EXISTS setup.integration (client_id text PRIMARY KEY, name text NOT NULL, created_at timestamptz NOT NULL);
 CREATE TABLE IF NOT EXISTS setup.certificate (certificate_id text PRIMARY KEY, client_id text NOT NULL REFERENCES setup.integration,
-  pem text NOT NULL, not_after timestamptz NOT NULL, created_at timestamptz NOT NULL, revoked_at timestamptz)`;
+  pem text NOT NULL, not_after timestamptz NOT NULL, created_at timestamptz NOT NULL, revoked_at timestamptz);
+CREATE TABLE IF NOT EXISTS setup.token (token_id text PRIMARY KEY, token_secret text NOT NULL, consumer_key text NOT NULL,
+  consumer_secret text NOT NULL, name text NOT NULL, created_at timestamptz NOT NULL, revoked_at timestamptz,
+  integration_on boolean NOT NULL DEFAULT true)`;
 
 export async function openDatabase(admin: AdminConnection, database: string, options: ReaderOptions): Promise<AccountDatabase> {
   const reader = `${database}_reader`.slice(0, 63);
@@ -70,7 +74,9 @@ async function holdAccount(config: AdminConnection): Promise<Client> {
       await client.end();
       throw new Error(`Another process runs the account in database ${config.database}.`);
     }
-    await new Promise((resolve) => { setTimeout(resolve, 100); });
+    await new Promise((resolve) => {
+      setTimeout(resolve, 100);
+    });
   }
 }
 
@@ -100,14 +106,18 @@ function readerSettings({ timeZone, dateOrder, statementTimeoutMs }: ReaderOptio
     jit: 'off', // costs more than it saves on pages of a thousand rows
     max_parallel_workers_per_gather: '0',
   };
-  return Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`).join(' ');
+  return Object.entries(settings)
+    .map(([name, value]) => `-c ${name}=${value}`)
+    .join(' ');
 }
 
 function makePool(config: PoolConfig): Pool {
   const pool = new Pool(config);
   // A lost connection shows in the query that uses it, and the pool makes another; unheard, it would end the process.
   pool.on('error', () => undefined);
-  pool.on('connect', (client) => { client.on('error', () => undefined); });
+  pool.on('connect', (client) => {
+    client.on('error', () => undefined);
+  });
   return pool;
 }
 

@@ -1,25 +1,42 @@
 // One read-only snapshot for everything that an answer says, with business time and the date preference set for the views.
 import type { Pool, PoolClient } from 'pg';
 import type { DateFormat } from '../suiteql/render.ts';
+import type { Switches } from '../switches.ts';
 import type { RoleView } from '../tables/role-view.ts';
 
-export type QuerySettings = { pool: Pool; role: RoleView; timeZone: string; dateFormat: DateFormat; businessTime: () => Date };
+export type QuerySettings = {
+  pool: Pool;
+  role: RoleView;
+  switches: Switches;
+  timeZone: string;
+  dateFormat: DateFormat;
+  businessTime: () => Date;
+};
 
 /** Every value as PostgreSQL writes it: the wire knows strings alone, and nothing is lost on the way. */
-export const asText = { getTypeParser: () => (value: string): string => value };
+export const asText = {
+  getTypeParser:
+    () =>
+    (value: string): string =>
+      value,
+};
 
 export async function inSnapshot<T>(settings: QuerySettings, work: (client: PoolClient) => Promise<T>): Promise<T> {
   const client = await settings.pool.connect();
   let lost: Error | undefined;
   try {
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    await client.query("SELECT set_config('netsuite.now', $1, true), set_config('netsuite.date_mask', $2, true)",
-      [settings.businessTime().toISOString(), settings.dateFormat.mask]);
+    await client.query(
+      "SELECT set_config('netsuite.now', $1, true), set_config('netsuite.date_mask', $2, true), set_config('netsuite.deleted_time', $3, true)",
+      [settings.businessTime().toISOString(), settings.dateFormat.mask, settings.switches.deletedDateHasTime ? 'on' : 'off'],
+    );
     const result = await work(client);
     await client.query('COMMIT');
     return result;
   } catch (error) {
-    await client.query('ROLLBACK').catch((reason: Error) => { lost = reason; });
+    await client.query('ROLLBACK').catch((reason: Error) => {
+      lost = reason;
+    });
     throw error;
   } finally {
     client.release(lost);

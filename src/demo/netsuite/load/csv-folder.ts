@@ -21,28 +21,49 @@ export type DataFile = {
 /** The folder isn't what it should be; the message names the file and, where there is one, the line. */
 export class DataFolderError extends Error {}
 
-const parseColumns = (text: string): FileColumn[] => text.trim().split(/\s+/).map((word) => {
-  const [name = '', kind = ''] = word.replace('?', '').split(':');
-  return { name, kind: kind as ValueKind, nullable: word.endsWith('?') };
-});
+const parseColumns = (text: string): FileColumn[] =>
+  text
+    .trim()
+    .split(/\s+/)
+    .map((word) => {
+      const [name = '', kind = ''] = word.replace('?', '').split(':');
+      return { name, kind: kind as ValueKind, nullable: word.endsWith('?') };
+    });
 
 const customers: DataFile = {
-  file: 'customer.csv.gz', table: 'customer', key: 'id', references: [],
-  columns: parseColumns('id:integer entityid:text isperson:flag isinactive:flag currency:integer defaultcountry:text? datecreated:time lastmodifieddate:time'),
+  file: 'customer.csv.gz',
+  table: 'customer',
+  key: 'id',
+  references: [],
+  columns: parseColumns(
+    'id:integer entityid:text isperson:flag isinactive:flag currency:integer defaultcountry:text? datecreated:time lastmodifieddate:time',
+  ),
 };
 const items: DataFile = {
-  file: 'item.csv.gz', table: 'item', key: 'id', references: [],
+  file: 'item.csv.gz',
+  table: 'item',
+  key: 'id',
+  references: [],
   columns: parseColumns('id:integer itemid:text displayname:text? itemtype:text isinactive:flag createddate:time lastmodifieddate:time'),
 };
 const transactions: DataFile = {
-  file: 'transaction.csv.gz', table: 'transaction', key: 'id', references: [{ column: 'entity', to: customers }],
+  file: 'transaction.csv.gz',
+  table: 'transaction',
+  key: 'id',
+  references: [{ column: 'entity', to: customers }],
   columns: parseColumns(`id:integer tranid:text type:text trandate:date entity:integer? currency:integer exchangerate:decimal posting:flag
     foreigntotal:decimal createddate:time lastmodifieddate:time`),
 };
 const lines: DataFile = {
-  file: 'transactionline.csv.gz', table: 'transactionline', key: 'uniquekey',
-  references: [{ column: 'transaction', to: transactions }, { column: 'item', to: items }],
-  columns: parseColumns(`uniquekey:integer id:integer transaction:integer linesequencenumber:integer item:integer? memo:text? quantity:decimal?
+  file: 'transactionline.csv.gz',
+  table: 'transactionline',
+  key: 'uniquekey',
+  references: [
+    { column: 'transaction', to: transactions },
+    { column: 'item', to: items },
+  ],
+  columns:
+    parseColumns(`uniquekey:integer id:integer transaction:integer linesequencenumber:integer item:integer? memo:text? quantity:decimal?
     rate:decimal? netamount:decimal? mainline:flag taxline:flag linelastmodifieddate:time`),
 };
 /** In the order of loading: what is named comes before what names it. */
@@ -72,12 +93,20 @@ export async function checksumFolder(folder: string): Promise<string> {
 }
 
 /** Streams one file into `target` as COPY text; calls `onProgress` with the compressed bytes read. */
-export async function copyFile(folder: string, data: DataFile, target: NodeJS.WritableStream, onProgress: (done: number, total: number) => void): Promise<void> {
+export async function copyFile(
+  folder: string,
+  data: DataFile,
+  target: NodeJS.WritableStream,
+  onProgress: (done: number, total: number) => void,
+): Promise<void> {
   const location = path.join(folder, data.file);
   const total = (await stat(location)).size;
   let done = 0;
   const source = createReadStream(location);
-  source.on('data', (chunk) => { done += chunk.length; onProgress(done, total); });
+  source.on('data', (chunk) => {
+    done += chunk.length;
+    onProgress(done, total);
+  });
   const rows = parse({ on_record: copyLines(data) });
   try {
     await pipeline(source, createGunzip(), rows, inBatches, target);
@@ -135,14 +164,20 @@ function copyValue(column: FileColumn, value: string, file: string, line: number
 export async function findLine(folder: string, data: DataFile, column: string, value: string): Promise<number> {
   const index = data.columns.findIndex((known) => known.name === column);
   let line = 0;
-  const rows = parse({ on_record: (record: string[], at) => { if (record[index] === value) line = at.lines; return null; } });
+  const rows = parse({
+    on_record: (record: string[], at) => {
+      if (record[index] === value) line = at.lines;
+      return null;
+    },
+  });
   await pipeline(createReadStream(path.join(folder, data.file)), createGunzip(), rows.resume());
   return line;
 }
 
 function folderError(error: unknown, file: string): unknown {
   if (error instanceof DataFolderError) return error;
-  if (error instanceof CsvError) return new DataFolderError(`${file} line ${String(error['lines'] ?? '?')}: ${error.message}`, { cause: error });
+  if (error instanceof CsvError)
+    return new DataFolderError(`${file} line ${String(error['lines'] ?? '?')}: ${error.message}`, { cause: error });
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (code.startsWith('Z_')) return new DataFolderError(`${file} isn't a whole gzip file: ${messageOf(error)}`, { cause: error });
   // PostgreSQL refused a value whose form was right, such as 30 February: it names the row, the header comes on top of it.

@@ -3,21 +3,31 @@
 import { createHash } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
+import { BUSINESS_OFFSET } from '../business-time.ts';
 import { FUNCTIONS } from '../database/functions.ts';
 import { ALL_TABLES } from '../tables/all-tables.ts';
 import { quote, viewSql } from '../tables/table.ts';
 import { checksumFolder, copyFile, DATA_FILES, type DataFile, DataFolderError, findLine } from './csv-folder.ts';
-import { DATA_TIME_ZONE, DERIVE, LEDGER_INDEXES, LEDGER_TABLES } from './ledger.ts';
+import { holdBack, openBooks, STARTS_AT } from './held-days.ts';
+import { DATA_TIME_ZONE, LEDGER_INDEXES, LEDGER_SEQUENCES, LEDGER_SETTINGS, LEDGER_TABLES } from './ledger.ts';
+import { SETTLE_ALL } from './settle.ts';
 
 export type Progress = (step: string, done: number, total: number) => void;
-export type LoadOutcome = { loaded: boolean; lastChange: Date };
+/** `startsAt`: where business time starts with these data. */
+export type LoadOutcome = { loaded: boolean; startsAt: Date };
+export type LoadOptions = {
+  folder: string /** YYYY-MM-DD: what changed from then on is held back. */;
+  replayFrom: string | undefined;
+  onProgress: Progress;
+};
 
 const VIEWS = [...FUNCTIONS, ...ALL_TABLES.map(viewSql)];
 const LOAD_LOCK = 7_311_001; // any number that nothing else in this database uses
 
 /** Throws DataFolderError, naming file and line, and leaves the database as it was. */
-export async function loadFolder(pool: Pool, folder: string, onProgress: Progress): Promise<LoadOutcome> {
-  const data = sum([await checksumFolder(folder), LEDGER_TABLES, ...LEDGER_INDEXES, ...DERIVE]);
+export async function loadFolder(pool: Pool, options: LoadOptions): Promise<LoadOutcome> {
+  const from = checkDay(options.replayFrom);
+  const data = sum([await checksumFolder(options.folder), LEDGER_TABLES, ...LEDGER_INDEXES, ...stepsAfter(from)]);
   const views = sum([data, ...VIEWS]);
   const client = await pool.connect();
   let lost: Error | undefined;
@@ -25,27 +35,42 @@ export async function loadFolder(pool: Pool, folder: string, onProgress: Progres
     await client.query('BEGIN');
     await client.query('SELECT pg_advisory_xact_lock($1)', [LOAD_LOCK]);
     await client.query(`SET LOCAL TimeZone = '${DATA_TIME_ZONE}'`);
-    const found = await client.query<{ data: string; views: string }>('SELECT data, views FROM setup.load');
+    const found = await client.query<{ data: string; views: string }>('SELECT data, views FROM setup.loaded');
     const present = found.rows[0];
     const loaded = present?.data !== data;
-    if (loaded) await fillLedger(client, folder, onProgress);
-    if (loaded || present?.views !== views) await makeViews(client);
-    if (loaded || present?.views !== views) {
-      await client.query('DELETE FROM setup.load');
-      await client.query('INSERT INTO setup.load (data, views, lastchange) SELECT $1, $2, max(lastmodifieddate) FROM ledger.transaction', [data, views]);
+    if (loaded) await fillLedger(client, options, from);
+    if (loaded || present.views !== views) {
+      await makeViews(client);
+      const { rows: starts } = await client.query<{ startsat: Date }>(loaded ? STARTS_AT : 'SELECT startsat FROM setup.loaded');
+      await client.query('DELETE FROM setup.loaded');
+      await client.query('INSERT INTO setup.loaded (data, views, startsat) VALUES ($1, $2, $3)', [data, views, starts[0]?.startsat]);
     }
-    const { rows } = await client.query<{ ms: string }>('SELECT extract(epoch FROM lastchange) * 1000 AS ms FROM setup.load');
+    // The offset of former data means nothing any more.
+    if (loaded) await client.query('DELETE FROM setup.setting WHERE name = $1', [BUSINESS_OFFSET]);
+    const { rows } = await client.query<{ startsat: Date }>('SELECT startsat FROM setup.loaded');
     await client.query('COMMIT');
-    return { loaded, lastChange: new Date(Number(rows[0]?.ms)) };
+    return { loaded, startsAt: rows[0]?.startsat ?? new Date(0) };
   } catch (error) {
-    await client.query('ROLLBACK').catch((reason: Error) => { lost = reason; });
+    await client.query('ROLLBACK').catch((reason: Error) => {
+      lost = reason;
+    });
     throw error;
   } finally {
     client.release(lost);
   }
 }
 
-async function fillLedger(client: PoolClient, folder: string, onProgress: Progress): Promise<void> {
+function checkDay(day: string | undefined): string {
+  if (day === undefined) return 'infinity';
+  const isDay = /^\d{4}-\d\d-\d\d$/.test(day) && new Date(`${day}T00:00:00Z`).toJSON()?.startsWith(day);
+  if (!isDay) throw new RangeError(`replayFrom is a day (YYYY-MM-DD), not ${day}.`);
+  return day;
+}
+
+/** What follows when the rows are in and have been checked. Ids are counted before any row is held back. */
+const stepsAfter = (from: string): string[] => [...LEDGER_SEQUENCES, ...LEDGER_SETTINGS, openBooks(from), ...holdBack(from), ...SETTLE_ALL];
+
+async function fillLedger(client: PoolClient, { folder, onProgress }: LoadOptions, from: string): Promise<void> {
   await client.query('DROP SCHEMA IF EXISTS suiteql CASCADE');
   await client.query('DROP SCHEMA IF EXISTS ledger CASCADE');
   await client.query(LEDGER_TABLES);
@@ -55,24 +80,30 @@ async function fillLedger(client: PoolClient, folder: string, onProgress: Progre
     const target = client.query(copyFrom(`COPY ledger.${quote(data.table)} (${names}) FROM STDIN WITH (FREEZE)`));
     await copyFile(folder, data, target, (done, total) => onProgress(data.file, done, total));
   }
-  const steps = [...LEDGER_INDEXES, ...DERIVE];
-  await explainDuplicates(folder, async () => {
-    for (const [index, step] of steps.entries()) {
-      await client.query(step);
-      onProgress('indexes and derived amounts', index + 1, steps.length);
+  const [indexes, steps] = [LEDGER_INDEXES, stepsAfter(from)];
+  const run = async (statements: readonly string[], before: number): Promise<void> => {
+    for (const [index, statement] of statements.entries()) {
+      await client.query(statement);
+      onProgress('indexes and derived amounts', before + index + 1, indexes.length + steps.length);
     }
-  });
+  };
+  await explainDuplicates(folder, () => run(indexes, 0));
   const { rows } = await client.query('SELECT 1 FROM ledger.transaction LIMIT 1');
   if (rows.length === 0) throw new DataFolderError('transaction.csv.gz has no rows');
   for (const data of DATA_FILES) await checkReferences(client, folder, data);
   for (const data of DATA_FILES) await client.query(`ANALYZE ledger.${quote(data.table)}`);
+  await run(steps, indexes.length);
+  const left = await client.query('SELECT 1 FROM ledger.transaction LIMIT 1');
+  if (left.rows.length === 0) throw new DataFolderError(`transaction.csv.gz has no rows that were changed before ${from}`);
 }
 
 async function explainDuplicates(folder: string, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {
-    const data = DATA_FILES.find(({ table, key }) => error instanceof Error && 'constraint' in error && error.constraint === `${table}_${key}_is_unique`);
+    const data = DATA_FILES.find(
+      ({ table, key }) => error instanceof Error && 'constraint' in error && error.constraint === `${table}_${key}_is_unique`,
+    );
     if (!data || !(error instanceof Error)) throw error;
     const value = /=\((-?\d+)\)/.exec('detail' in error ? String(error.detail) : '')?.[1] ?? '';
     const line = await findLine(folder, data, data.key, value);

@@ -1,25 +1,33 @@
 // The metadata catalogue: which record types there are, and each one's JSON Schema (draft-06 hyper-schema, as NetSuite writes it).
-import { LINE_PROPERTIES, type Property, type RecordType } from './record-types.ts';
+import { APPLY_PROPERTIES, LINE_PROPERTIES, type Property } from './property.ts';
+import type { RecordType } from './record-types.ts';
 
 const CATALOG = '/services/rest/record/v1/metadata-catalog';
 const LINK = { $ref: `${CATALOG}/nsLink` };
+
+type Schema = { type: 'object'; properties: object; $id: string; $schema: string };
 
 export const catalogEntry = (type: RecordType, origin: string): object => ({
   name: type.name,
   links: [
     { rel: 'canonical', href: `${origin}${CATALOG}/${type.name}`, mediaType: 'application/json' },
-    ...['swagger', 'schema'].map((form) => ({ rel: 'alternate', href: `${origin}${CATALOG}/${type.name}`, mediaType: `application/${form}+json` })),
+    ...['swagger', 'schema'].map((form) => ({
+      rel: 'alternate',
+      href: `${origin}${CATALOG}/${type.name}`,
+      mediaType: `application/${form}+json`,
+    })),
     { rel: 'describes', href: `${origin}/services/rest/record/v1/${type.name}` },
   ],
 });
 
-export const schemaOf = (type: RecordType): object => ({
+export const schemaOf = (type: RecordType): Schema => ({
   type: 'object',
   properties: {
     ...Object.fromEntries(type.properties.map((property) => [property.name, propertySchema(property, true)])),
     refName: { title: 'Reference Name', type: 'string', nullable: true },
     links: linkList,
-    ...(type.lines ? { item: sublistSchema } : {}),
+    ...(type.lines ? { item: sublistOf(LINE_PROPERTIES) } : {}),
+    ...(type.applies ? { apply: sublistOf(APPLY_PROPERTIES) } : {}),
   },
   $id: `${CATALOG}/${type.name}`,
   $schema: 'https://json-schema.org/draft-06/hyper-schema#',
@@ -35,33 +43,48 @@ export const linkSchema = {
 
 const linkList = { title: 'Links', type: 'array', readOnly: true, items: LINK };
 
-const sublistSchema = {
+const sublistOf = (properties: readonly Property[]): object => ({
   type: 'object',
   properties: {
     links: linkList,
-    items: { type: 'array', items: { type: 'object', properties: Object.fromEntries(LINE_PROPERTIES.map((property) => [property.name, propertySchema(property, false)])) } },
+    items: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: Object.fromEntries(properties.map((property) => [property.name, propertySchema(property, false)])),
+      },
+    },
     totalResults: { title: 'Total Results', type: 'integer' },
     count: { title: 'Count', type: 'integer' },
     hasMore: { title: 'Has More Results', type: 'boolean' },
     offset: { title: 'Query Offset', type: 'integer' },
   },
-};
+});
 
 function propertySchema(property: Property, isBodyField: boolean): object {
   const { title, kind } = property;
   const filterable = isBodyField ? { 'x-ns-filterable': true } : {};
   switch (kind) {
-    case 'reference': return { $ref: `${CATALOG}/${property.to ?? ''}` };
-    case 'enum': return {
-      type: 'object',
-      properties: { id: { title: 'Internal identifier', type: 'string', enum: property.values ?? [] }, refName: { title: 'Reference Name', type: 'string' } },
-    };
+    case 'reference':
+      return { $ref: `${CATALOG}/${property.to ?? ''}` };
+    case 'enum':
+      return {
+        type: 'object',
+        properties: {
+          id: { title: 'Internal identifier', type: 'string', enum: property.values ?? [] },
+          refName: { title: 'Reference Name', type: 'string' },
+        },
+      };
     case 'date':
-    case 'date-time': return { title, type: 'string', format: kind, nullable: true, ...filterable };
-    case 'number': return { title, type: 'number', format: 'double', nullable: true, ...filterable };
-    case 'integer': return { title, type: 'integer', format: 'int64', nullable: true, ...filterable };
-    case 'boolean': return { title, type: 'boolean', ...filterable };
-    default: return { title, type: 'string', nullable: property.name !== 'id', ...filterable };
+    case 'date-time':
+      return { title, type: 'string', format: kind, nullable: true, ...filterable };
+    case 'number':
+      return { title, type: 'number', format: 'double', nullable: true, ...filterable };
+    case 'integer':
+      return { title, type: 'integer', format: 'int64', nullable: true, ...filterable };
+    case 'boolean':
+      return { title, type: 'boolean', ...filterable };
+    default:
+      return { title, type: 'string', nullable: property.name !== 'id', ...filterable };
   }
 }
-

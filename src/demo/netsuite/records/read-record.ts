@@ -4,7 +4,9 @@ import type { PoolClient } from 'pg';
 import { asText } from '../database/snapshot.ts';
 import { ALL_TABLES } from '../tables/all-tables.ts';
 import { labelColumn, quote } from '../tables/table.ts';
-import { LINE_PROPERTIES, type Property, type RecordType } from './record-types.ts';
+import type { Property } from './property.ts';
+import type { Condition } from './q-filter.ts';
+import type { RecordType } from './record-types.ts';
 
 export type RecordBody = Record<string, unknown>;
 
@@ -18,18 +20,53 @@ export async function readRecord(client: PoolClient, type: RecordType, id: strin
 }
 
 export async function readLines(client: PoolClient, type: RecordType, id: string, origin: string): Promise<RecordBody[]> {
-  const rows = await readRows(client, 'transactionline', LINE_PROPERTIES, `"transaction" = $1 AND mainline = 'F' ORDER BY linesequencenumber`, id);
-  return rows.map((row) => ({ links: [], ...writeProperties(LINE_PROPERTIES, row, origin, type.lines?.isNegated === false) }));
+  const { properties = [], isNegated } = type.lines ?? {};
+  const rows = await readRows(
+    client,
+    'transactionline',
+    properties,
+    `"transaction" = $1 AND mainline = 'F' ORDER BY linesequencenumber`,
+    id,
+  );
+  return rows.map((row) => ({ links: [], ...writeProperties(properties, row, origin, isNegated === false) }));
+}
+
+/** The invoices that a payment or credit memo is applied to. */
+export async function readApplications(client: PoolClient, id: string, origin: string): Promise<RecordBody[]> {
+  const { rows } = await client.query<{ doc: string; name: string; amount: string }>({
+    text: `SELECT n.previousdoc AS doc, t.trandisplayname AS name, trim_scale(sum(n.foreignamount)) AS amount FROM suiteql.nexttransactionlinelink n
+      JOIN suiteql."transaction" t ON t.id = n.previousdoc WHERE n.nextdoc = $1 AND n.linktype = 'Payment' GROUP BY 1, 2 ORDER BY 1`,
+    values: [id],
+    types: asText,
+  });
+  return rows.map(({ doc, name, amount }, index) => ({
+    links: [],
+    line: index + 1,
+    apply: true,
+    doc: { links: [{ rel: 'self', href: `${origin}/services/rest/record/v1/invoice/${doc}`, method: 'GET' }], id: doc, refName: name },
+    amount: Number(amount),
+  }));
 }
 
 /** Record lists come in an arbitrary order that callers can't choose. */
-export async function listIds(client: PoolClient, type: RecordType, limit: number, offset: number): Promise<{ ids: string[]; total: number }> {
-  const where = type.transactionType === undefined ? '' : `WHERE type = '${type.transactionType}'`;
-  const view = `suiteql.${quote(type.table)}`;
+export async function listIds(
+  client: PoolClient,
+  type: RecordType,
+  { limit, offset }: { limit: number; offset: number },
+  condition?: Condition,
+): Promise<{ ids: string[]; total: number }> {
+  const parts = [
+    ...(type.transactionType === undefined ? [] : [`type = '${type.transactionType}'`]),
+    ...(condition ? [condition.sql] : []),
+  ];
+  const from = `suiteql.${quote(type.table)} ${parts.length > 0 ? `WHERE ${parts.join(' AND ')}` : ''}`;
+  const values = [...(condition?.values ?? [])];
   const page = await client.query<{ id: string }>({
-    text: `SELECT id FROM ${view} ${where} ORDER BY md5(id::text) LIMIT ${limit} OFFSET ${offset}`, types: asText,
+    text: `SELECT id FROM ${from} ORDER BY md5(id::text) LIMIT ${limit} OFFSET ${offset}`,
+    values,
+    types: asText,
   });
-  const count = await client.query<{ total: string }>({ text: `SELECT count(*) AS total FROM ${view} ${where}`, types: asText });
+  const count = await client.query<{ total: string }>({ text: `SELECT count(*) AS total FROM ${from}`, values, types: asText });
   return { ids: page.rows.map((row) => row.id), total: Number(count.rows[0]?.total ?? 0) };
 }
 
@@ -53,22 +90,29 @@ function writeProperties(properties: readonly Property[], row: Row, origin: stri
   const body: RecordBody = {};
   for (const property of properties) {
     const value = row[property.name];
-    if (value !== null && value !== undefined) body[property.name] = writeValue(property, value, row[`${property.name} label`] ?? undefined, origin, keepsSign);
+    if (value !== null && value !== undefined) {
+      body[property.name] = writeValue(property, value, row[`${property.name} label`] ?? undefined, origin, keepsSign);
+    }
   }
   return body;
 }
 
 function writeValue(property: Property, value: string, label: string | undefined, origin: string, keepsSign: boolean): unknown {
   switch (property.kind) {
-    case 'boolean': return value === 'T';
+    case 'boolean':
+      return value === 'T';
     case 'number':
-    case 'integer': return property.isNegated && !keepsSign ? 0 - Number(value) : Number(value);
-    case 'reference': return {
-      links: [{ rel: 'self', href: `${origin}/services/rest/record/v1/${(property.to ?? '').toLowerCase()}/${value}`, method: 'GET' }],
-      id: value,
-      ...(label === undefined ? {} : { refName: label }),
-    };
-    case 'enum': return { links: [], id: value, refName: label?.split(' : ').at(-1) ?? value };
-    default: return value;
+    case 'integer':
+      return property.isNegated && !keepsSign ? 0 - Number(value) : Number(value);
+    case 'reference':
+      return {
+        links: [{ rel: 'self', href: `${origin}/services/rest/record/v1/${(property.to ?? '').toLowerCase()}/${value}`, method: 'GET' }],
+        id: value,
+        ...(label === undefined ? {} : { refName: label }),
+      };
+    case 'enum':
+      return { links: [], id: value, refName: label?.split(' : ').at(-1) ?? value };
+    default:
+      return value;
   }
 }

@@ -4,19 +4,21 @@ import { randomBytes } from 'node:crypto';
 import type { Request, RequestHandler } from 'express';
 import type { Clock } from '../../../core/clock.ts';
 import { Refusal } from '../wire.ts';
+import { refuseLogin } from './refuse-login.ts';
+import type { TokenBasedCheck } from './token-based.ts';
 
 export type AccessTokens = {
   issue(): string;
   revokeAll(): void;
-  /** Refuses a request without a token that is in force. */
+  /** Refuses a request without a token that is in force, or a signature that is right. */
   check: RequestHandler;
 };
 
 export const TOKEN_SECONDS = 3600;
-const LOGIN_TRAIL = 'Invalid login attempt. For more details, see the Login Audit Trail in the NetSuite UI at '
-  + 'Setup > Users/Roles > User Management > View Login Audit Trail.';
 
-export function makeAccessTokens(clock: Clock, realm: string): AccessTokens {
+const isTokenBased = (request: Request): boolean => /^\s*oauth\s/i.test(request.headers.authorization ?? '');
+
+export function makeAccessTokens(clock: Clock, realm: string, checkTokenBased: TokenBasedCheck): AccessTokens {
   const expiries = new Map<string, number>();
   return {
     issue() {
@@ -29,9 +31,13 @@ export function makeAccessTokens(clock: Clock, realm: string): AccessTokens {
     },
     revokeAll: () => expiries.clear(),
     check(request, _response, next) {
+      if (isTokenBased(request)) {
+        checkTokenBased(request);
+        return next();
+      }
       const expiresAtMs = expiries.get(bearerOf(request, realm));
-      if (expiresAtMs === undefined) throw refuseLogin(realm, 'token_rejected: the access token is unknown or revoked');
-      if (expiresAtMs <= clock.now().getTime()) throw refuseLogin(realm, 'token_rejected: the access token has expired');
+      if (expiresAtMs === undefined) throw refuseBearer(realm, 'token_rejected: the access token is unknown or revoked');
+      if (expiresAtMs <= clock.now().getTime()) throw refuseBearer(realm, 'token_rejected: the access token has expired');
       next();
     },
   };
@@ -39,23 +45,25 @@ export function makeAccessTokens(clock: Clock, realm: string): AccessTokens {
 
 function bearerOf(request: Request, realm: string): string {
   const header = request.headers.authorization;
-  if (header === undefined || header.trim() === '') throw refuseLogin(realm, 'the request has no Authorization header');
+  if (header === undefined || header.trim() === '') throw refuseBearer(realm, 'the request has no Authorization header');
   const [scheme = '', ...credentials] = header.trim().split(' ');
-  if (scheme.toLowerCase() === 'oauth') throw refuseLogin(realm, 'FeatureDisabled: token-based authentication is off in this account');
-  if (scheme.toLowerCase() !== 'bearer') throw refuseLogin(realm, `the authorization scheme ${scheme} is unknown`);
+  if (scheme.toLowerCase() !== 'bearer') throw refuseBearer(realm, `the authorization scheme ${scheme} is unknown`);
   const [token] = credentials;
   if (credentials.length !== 1 || !token || !/^[A-Za-z0-9._~+/-]+=*$/.test(token)) throw malformed(realm);
   return token;
 }
 
-function refuseLogin(realm: string, reason: string): Refusal {
+function refuseBearer(realm: string, reason: string): Refusal {
   const challenge = `Bearer realm="${realm}", error="invalid_token", error_description="Invalid login attempt."`;
-  return new Refusal(401, { detail: LOGIN_TRAIL, 'o:errorCode': 'INVALID_LOGIN' }, { reason, headers: { 'www-authenticate': challenge } });
+  return refuseLogin(reason, { 'www-authenticate': challenge });
 }
 
 function malformed(realm: string): Refusal {
   const text = 'The request could not be understood by the server due to malformed syntax.';
   const challenge = `Bearer realm="${realm}", error="invalid_request", error_description="${text}"`;
-  return new Refusal(400, { detail: text, 'o:errorCode': 'INVALID_REQUEST' },
-    { reason: 'the bearer token is malformed', headers: { 'www-authenticate': challenge } });
+  return new Refusal(
+    400,
+    { detail: text, 'o:errorCode': 'INVALID_REQUEST' },
+    { reason: 'the bearer token is malformed', headers: { 'www-authenticate': challenge } },
+  );
 }

@@ -29,24 +29,33 @@ export function makeIntegrations(pool: Pool, clock: Clock): Integrations {
     async uploadCertificate(clientId, certificatePem) {
       if (!(await exists(clientId))) throw new RangeError('The account has no integration with this client id.');
       const certificate = checkCertificate(certificatePem, clock.now());
-      const { rows } = await pool.query<{ count: string }>(`SELECT count(*) FROM setup.certificate
-        WHERE client_id = $1 AND revoked_at IS NULL AND not_after > $2`, [clientId, clock.now()]);
+      const { rows } = await pool.query<{ count: string }>(
+        `SELECT count(*) FROM setup.certificate
+        WHERE client_id = $1 AND revoked_at IS NULL AND not_after > $2`,
+        [clientId, clock.now()],
+      );
       if (Number(rows[0]?.count) >= MOST_ACTIVE_CERTIFICATES) {
         throw new RangeError(`An integration has at most ${MOST_ACTIVE_CERTIFICATES} active certificates; revoke one first.`);
       }
       const certificateId = randomBytes(32).toString('base64url');
-      await pool.query('INSERT INTO setup.certificate (certificate_id, client_id, pem, not_after, created_at) VALUES ($1, $2, $3, $4, $5)',
-        [certificateId, clientId, certificate.toString(), new Date(certificate.validTo), clock.now()]);
+      await pool.query(
+        'INSERT INTO setup.certificate (certificate_id, client_id, pem, not_after, created_at) VALUES ($1, $2, $3, $4, $5)',
+        [certificateId, clientId, certificate.toString(), new Date(certificate.validTo), clock.now()],
+      );
       return { certificateId };
     },
     async revokeCertificate(certificateId) {
-      const { rowCount } = await pool.query('UPDATE setup.certificate SET revoked_at = COALESCE(revoked_at, $2) WHERE certificate_id = $1',
-        [certificateId, clock.now()]);
+      const { rowCount } = await pool.query(
+        'UPDATE setup.certificate SET revoked_at = COALESCE(revoked_at, $2) WHERE certificate_id = $1',
+        [certificateId, clock.now()],
+      );
       if (rowCount === 0) throw new RangeError('The account has no certificate with this id.');
     },
     async findCertificate(certificateId) {
       const { rows } = await pool.query<{ client_id: string; pem: string; not_after: Date; revoked_at: Date | null }>(
-        'SELECT client_id, pem, not_after, revoked_at FROM setup.certificate WHERE certificate_id = $1', [certificateId]);
+        'SELECT client_id, pem, not_after, revoked_at FROM setup.certificate WHERE certificate_id = $1',
+        [certificateId],
+      );
       const row = rows[0];
       return row && { clientId: row.client_id, pem: row.pem, notAfter: row.not_after, revoked: row.revoked_at !== null };
     },
@@ -57,7 +66,8 @@ export function makeIntegrations(pool: Pool, clock: Clock): Integrations {
 function checkCertificate(pem: string, now: Date): X509Certificate {
   const certificate = readCertificate(pem);
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = certificate.publicKey;
-  const isStrong = type === 'rsa' ? (details?.modulusLength ?? 0) >= SHORTEST_RSA_BITS : type === 'ec' && CURVES.includes(details?.namedCurve ?? '');
+  const isStrong =
+    type === 'rsa' ? (details?.modulusLength ?? 0) >= SHORTEST_RSA_BITS : type === 'ec' && CURVES.includes(details?.namedCurve ?? '');
   if (!isStrong) throw new RangeError('A certificate has an RSA key of 3072 bits or more, or a key on the curve P-256, P-384 or P-521.');
   const [from, to] = [new Date(certificate.validFrom), new Date(certificate.validTo)];
   if (to <= now) throw new RangeError('The certificate has expired.');

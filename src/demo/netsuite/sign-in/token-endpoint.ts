@@ -3,14 +3,20 @@
 import type { Request, Response } from 'express';
 import jwt from 'jsonwebtoken';
 import type { Clock } from '../../../core/clock.ts';
-import { originOf, sendJson } from '../wire.ts';
 import type { Audit } from '../audit.ts';
+import { originOf, sendJson } from '../wire.ts';
 import { type AccessTokens, TOKEN_SECONDS } from './access-tokens.ts';
 import type { Integrations } from './integrations.ts';
 
 export const TOKEN_PATH = '/services/rest/auth/oauth2/v1/token';
 
-type OauthError = 'invalid_request' | 'invalid_grant' | 'unsupported_grant_type' | 'invalid_scope' | 'unauthorized_client' | 'invalid_client';
+type OauthError =
+  | 'invalid_request'
+  | 'invalid_grant'
+  | 'unsupported_grant_type'
+  | 'invalid_scope'
+  | 'unauthorized_client'
+  | 'invalid_client';
 type Parts = { integrations: Integrations; tokens: AccessTokens; audit: Audit; clock: Clock; accountId: string };
 
 class TokenRefusal extends Error {
@@ -45,7 +51,8 @@ async function checkTokenRequest({ integrations, clock, accountId }: Parts, requ
   const form = readForm(request);
   const grantType = form('grant_type');
   if (grantType !== 'client_credentials') throw new TokenRefusal('unsupported_grant_type', `the grant type is ${grantType}`);
-  if (form('client_assertion_type') !== ASSERTION_TYPE) throw new TokenRefusal('invalid_request', 'the client assertion type is not jwt-bearer');
+  if (form('client_assertion_type') !== ASSERTION_TYPE)
+    throw new TokenRefusal('invalid_request', 'the client assertion type is not jwt-bearer');
   const assertion = form('client_assertion');
   const decoded = jwt.decode(assertion, { complete: true });
   if (!decoded || typeof decoded.payload === 'string') throw new TokenRefusal('invalid_grant', 'the assertion is not a JWT');
@@ -84,7 +91,11 @@ function audiences(request: Request, accountId: string): [string, string] {
 
 function verifyAssertion(assertion: string, pem: string, audience: [string, string], clock: Clock): jwt.JwtPayload {
   try {
-    const claims = jwt.verify(assertion, pem, { algorithms: ALGORITHMS, audience, clockTimestamp: Math.floor(clock.now().getTime() / 1000) });
+    const claims = jwt.verify(assertion, pem, {
+      algorithms: ALGORITHMS,
+      audience,
+      clockTimestamp: Math.floor(clock.now().getTime() / 1000),
+    });
     if (typeof claims === 'string') throw new TokenRefusal('invalid_grant', 'the assertion has no claims');
     return claims;
   } catch (error) {
@@ -97,7 +108,8 @@ function checkValidity({ iat, exp }: jwt.JwtPayload, clock: Clock): void {
   if (iat === undefined || exp === undefined) throw new TokenRefusal('invalid_grant', 'the assertion needs iat and exp');
   if (exp - iat > LONGEST_VALIDITY_SECONDS) throw new TokenRefusal('invalid_grant', 'the assertion is valid for more than 60 minutes');
   if (exp <= iat) throw new TokenRefusal('invalid_grant', 'the assertion ends before it begins');
-  if (iat > clock.now().getTime() / 1000 + CLOCK_TOLERANCE_SECONDS) throw new TokenRefusal('invalid_grant', 'the assertion was issued in the future');
+  if (iat > clock.now().getTime() / 1000 + CLOCK_TOLERANCE_SECONDS)
+    throw new TokenRefusal('invalid_grant', 'the assertion was issued in the future');
 }
 
 /** A list, or a text with commas or spaces: both are in use. */

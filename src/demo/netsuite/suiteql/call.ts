@@ -1,14 +1,18 @@
 // Function calls: those on the list by name, and the few whose grammar is their own.
-import { AGGREGATES, CAST_TYPES, EXTRACT_FIELDS, FUNCTIONS } from './names.ts';
+
 import { type Cursor, expectSymbol, expectWord, fail, isSymbol, nested, next, peek, type Sql, takeSymbol, takeWord } from './cursor.ts';
 import { readExpression, readList, withCommas } from './expression.ts';
+import { AGGREGATES, CAST_TYPES, EXTRACT_FIELDS, FUNCTIONS } from './names.ts';
 import { readOrder } from './query.ts';
 import type { Scope } from './scope.ts';
 import { unsupported } from './suiteql-error.ts';
 import type { Token } from './tokens.ts';
 
 const OWN_GRAMMAR: ReadonlyMap<string, (cursor: Cursor, scope: Scope) => Sql> = new Map([
-  ['cast', readCast], ['extract', readExtract], ['decode', readDecode], ['nvl2', readNvl2],
+  ['cast', readCast],
+  ['extract', readExtract],
+  ['decode', readDecode],
+  ['nvl2', readNvl2],
 ]);
 
 /** The name has been read, its parenthesis comes next. */

@@ -12,8 +12,8 @@ export type CompiledQuery = {
 };
 
 /** Throws SuiteqlError with NetSuite's sentence for whatever is wrong. */
-export function compileQuery(query: string, role: RoleView): CompiledQuery {
-  const cursor: Cursor = { query, tokens: tokenize(query), at: 0, role, parameters: 0, depth: 0 };
+export function compileQuery(query: string, role: RoleView, hasTypedStatus = false): CompiledQuery {
+  const cursor: Cursor = { query, tokens: tokenize(query), at: 0, role, parameters: 0, depth: 0, hasTypedStatus };
   if (peek(cursor).name === 'with') throw unsupported();
   const read = readQuery(cursor, undefined);
   if (peek(cursor).kind !== 'end') fail(cursor);
@@ -28,6 +28,7 @@ export function compileQuery(query: string, role: RoleView): CompiledQuery {
       return tail === '' ? `${body} ${order} ${window}` : `SELECT * FROM (${whole}) "rows" ${window}`;
     },
     // An ordering changes no number of rows and costs a sort, but leaving it out must not leave out a bound value.
-    count: (cap) => `SELECT count(*) FROM (SELECT 1 FROM (${tail === '' && !order.includes('$') ? body : whole}) "rows" LIMIT ${cap}) "counted"`,
+    count: (cap) =>
+      `SELECT count(*) FROM (SELECT 1 FROM (${tail === '' && !order.includes('$') ? body : whole}) "rows" LIMIT ${cap}) "counted"`,
   };
 }

@@ -5,7 +5,15 @@ import { syntaxError, unsupported } from './suiteql-error.ts';
 import type { Token } from './tokens.ts';
 
 export type Sql = string | (() => string) | readonly Sql[];
-export type Cursor = { query: string; tokens: readonly Token[]; at: number; role: RoleView; parameters: number; depth: number };
+export type Cursor = {
+  query: string;
+  tokens: readonly Token[];
+  at: number;
+  role: RoleView;
+  parameters: number;
+  depth: number;
+  hasTypedStatus: boolean;
+};
 
 const DEEPEST = 60;
 

@@ -1,9 +1,10 @@
 // Reads an expression token by token and writes it for PostgreSQL: columns checked, functions from the list, Oracle's ways turned.
-import { EXPRESSION_WORDS, CLAUSE_WORDS, MOMENT_WORDS, REFUSED_WORDS } from './names.ts';
-import { type Cursor, expectSymbol, fail, isSymbol, isWord, nested, next, peek, type Sql, takeSymbol } from './cursor.ts';
+
 import { readCall } from './call.ts';
+import { type Cursor, expectSymbol, fail, isSymbol, isWord, nested, next, peek, type Sql, takeSymbol } from './cursor.ts';
+import { CLAUSE_WORDS, EXPRESSION_WORDS, MOMENT_WORDS, REFUSED_WORDS } from './names.ts';
 import { readQuery } from './query.ts';
-import { columnSql, displaySql, type Scope } from './scope.ts';
+import { columnSql, displaySql, filterSql, type Scope } from './scope.ts';
 import { unsupported } from './suiteql-error.ts';
 import type { Token } from './tokens.ts';
 
@@ -46,6 +47,14 @@ export function readExpression(cursor: Cursor, scope: Scope, options: Expression
   }
   if (pieces.length === 0) fail(cursor);
   return pieces;
+}
+
+/** Reads a condition: of WHERE, HAVING or ON. */
+export function readCondition(cursor: Cursor, scope: Scope, options: ExpressionOptions = {}): Sql[] {
+  scope.isFilter = true;
+  const condition = readExpression(cursor, scope, options);
+  scope.isFilter = false;
+  return condition;
 }
 
 /** One or more expressions with commas between. */
@@ -97,7 +106,11 @@ function readGroup(cursor: Cursor, scope: Scope): Sql {
 
 function readColumn(cursor: Cursor, scope: Scope, first: Token, options: ExpressionOptions): Sql {
   const { column, alias } = readReference(cursor, first);
-  return () => columnSql(scope, column, alias, options.outputsToo === true);
+  const isTyped = scope.isFilter && cursor.hasTypedStatus;
+  return () => {
+    const known = columnSql(scope, column, alias, options.outputsToo === true);
+    return (isTyped ? filterSql(scope, column, alias) : undefined) ?? known;
+  };
 }
 
 function readReference(cursor: Cursor, first: Token): { column: Token; alias: Token | undefined } {

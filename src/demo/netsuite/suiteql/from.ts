@@ -1,10 +1,11 @@
 // Reads FROM: tables, queries in parentheses and joins. The only place where a table's name gets into SQL, and only a known one does.
+
+import { quote } from '../tables/table.ts';
 import { type Cursor, expectSymbol, expectWord, fail, isWord, nested, next, peek, type Sql, takeSymbol, takeWord } from './cursor.ts';
-import { readExpression } from './expression.ts';
+import { readCondition } from './expression.ts';
 import { CLAUSE_WORDS, EXPRESSION_WORDS } from './names.ts';
 import { readAlias, readQuery } from './query.ts';
 import { type Scope, tableSource } from './scope.ts';
-import { quote } from '../tables/table.ts';
 
 export function readFrom(cursor: Cursor, scope: Scope): Sql[] {
   const pieces = readJoins(cursor, scope);
@@ -20,7 +21,7 @@ function readJoins(cursor: Cursor, scope: Scope): Sql[] {
     pieces.push(join, ...readSource(cursor, scope));
     if (join === 'CROSS JOIN') continue;
     expectWord(cursor, 'on');
-    pieces.push('ON', ...readExpression(cursor, scope));
+    pieces.push('ON', ...readCondition(cursor, scope));
   }
 }
 
@@ -37,7 +38,8 @@ function readSource(cursor: Cursor, scope: Scope): Sql[] {
   return nested(cursor, () => {
     if (takeSymbol(cursor, '(')) return isWord(peek(cursor), 'select') ? readDerived(cursor, scope) : readJoinGroup(cursor, scope);
     const token = next(cursor);
-    if ((token.kind !== 'word' && token.kind !== 'quoted') || CLAUSE_WORDS.has(token.name) || EXPRESSION_WORDS.has(token.name)) fail(cursor, token);
+    if ((token.kind !== 'word' && token.kind !== 'quoted') || CLAUSE_WORDS.has(token.name) || EXPRESSION_WORDS.has(token.name))
+      fail(cursor, token);
     const source = tableSource(cursor.role, token.name, readAlias(cursor) ?? token.name);
     scope.sources.push(source);
     return [`suiteql.${quote(source.table.name)} AS ${quote(source.alias)}`];

@@ -2,24 +2,80 @@
 
 /** Words that shape an expression and are written out as they are. */
 export const EXPRESSION_WORDS: ReadonlySet<string> = new Set([
-  'and', 'or', 'not', 'in', 'between', 'like', 'escape', 'is', 'null', 'case', 'when', 'then', 'else', 'end', 'exists', 'any', 'some', 'all',
+  'and',
+  'or',
+  'not',
+  'in',
+  'between',
+  'like',
+  'escape',
+  'is',
+  'null',
+  'case',
+  'when',
+  'then',
+  'else',
+  'end',
+  'exists',
+  'any',
+  'some',
+  'all',
 ]);
 
 /** Words that end an expression. */
 export const CLAUSE_WORDS: ReadonlySet<string> = new Set([
-  'select', 'from', 'where', 'group', 'having', 'order', 'union', 'intersect', 'minus', 'except', 'fetch', 'offset',
-  'join', 'inner', 'left', 'right', 'full', 'outer', 'cross', 'on', 'as', 'asc', 'desc', 'nulls', 'by', 'distinct', 'partition', 'over',
+  'select',
+  'from',
+  'where',
+  'group',
+  'having',
+  'order',
+  'union',
+  'intersect',
+  'minus',
+  'except',
+  'fetch',
+  'offset',
+  'join',
+  'inner',
+  'left',
+  'right',
+  'full',
+  'outer',
+  'cross',
+  'on',
+  'as',
+  'asc',
+  'desc',
+  'nulls',
+  'by',
+  'distinct',
+  'partition',
+  'over',
 ]);
 
 /** Constructs that SuiteQL refuses by name. */
-export const REFUSED_WORDS: ReadonlySet<string> = new Set(['with', 'limit', 'natural', 'using', 'connect', 'lateral', 'table', 'values', 'window', 'into']);
+export const REFUSED_WORDS: ReadonlySet<string> = new Set([
+  'with',
+  'limit',
+  'natural',
+  'using',
+  'connect',
+  'lateral',
+  'table',
+  'values',
+  'window',
+  'into',
+]);
 
 export const AGGREGATES: ReadonlySet<string> = new Set(['count', 'sum', 'min', 'max', 'avg', 'stddev', 'variance']);
 
 /** Moments that Oracle writes without parentheses. */
 export const MOMENT_WORDS: ReadonlyMap<string, string> = new Map([
-  ['sysdate', 'suiteql.sysdate()'], ['current_date', 'suiteql.sysdate()'],
-  ['systimestamp', 'suiteql.systimestamp()'], ['current_timestamp', 'suiteql.systimestamp()'],
+  ['sysdate', 'suiteql.sysdate()'],
+  ['current_date', 'suiteql.sysdate()'],
+  ['systimestamp', 'suiteql.systimestamp()'],
+  ['current_timestamp', 'suiteql.systimestamp()'],
 ]);
 
 const inCatalog = (...names: string[]): [string, string][] => names.map((name) => [name, `pg_catalog.${name}`]);
@@ -27,18 +83,62 @@ const inSuiteql = (...names: string[]): [string, string][] => names.map((name) =
 
 /** What SuiteQL calls a function → what it is called here. */
 export const FUNCTIONS: ReadonlyMap<string, string> = new Map([
-  ['nvl', 'COALESCE'], ['coalesce', 'COALESCE'], ['greatest', 'GREATEST'], ['least', 'LEAST'], ['nullif', 'NULLIF'],
-  ['substr', 'pg_catalog.substr'], ['trim', 'pg_catalog.btrim'],
+  ['nvl', 'COALESCE'],
+  ['coalesce', 'COALESCE'],
+  ['greatest', 'GREATEST'],
+  ['least', 'LEAST'],
+  ['nullif', 'NULLIF'],
+  ['substr', 'pg_catalog.substr'],
+  ['trim', 'pg_catalog.btrim'],
   ...inCatalog(...AGGREGATES),
-  ...inCatalog('upper', 'lower', 'initcap', 'length', 'replace', 'ltrim', 'rtrim', 'round', 'abs', 'mod', 'floor', 'ceil', 'sign', 'power', 'sqrt'),
+  ...inCatalog(
+    'upper',
+    'lower',
+    'initcap',
+    'length',
+    'replace',
+    'ltrim',
+    'rtrim',
+    'round',
+    'abs',
+    'mod',
+    'floor',
+    'ceil',
+    'sign',
+    'power',
+    'sqrt',
+  ),
   ...inCatalog('row_number', 'rank', 'dense_rank'),
-  ...inSuiteql('to_char', 'to_date', 'to_timestamp', 'to_number', 'sys_extract_utc', 'trunc', 'add_months', 'last_day', 'instr', 'lpad', 'rpad', 'concat'),
+  ...inSuiteql(
+    'to_char',
+    'to_date',
+    'to_timestamp',
+    'to_number',
+    'sys_extract_utc',
+    'trunc',
+    'add_months',
+    'last_day',
+    'instr',
+    'lpad',
+    'rpad',
+    'concat',
+  ),
 ]);
 
 /** Types that CAST may name. */
 export const CAST_TYPES: ReadonlyMap<string, string> = new Map([
-  ['number', 'numeric'], ['decimal', 'numeric'], ['numeric', 'numeric'], ['float', 'numeric'], ['integer', 'numeric(38, 0)'], ['int', 'numeric(38, 0)'],
-  ['varchar', 'text'], ['varchar2', 'text'], ['char', 'text'], ['clob', 'text'], ['date', 'timestamp(0)'], ['timestamp', 'timestamp'],
+  ['number', 'numeric'],
+  ['decimal', 'numeric'],
+  ['numeric', 'numeric'],
+  ['float', 'numeric'],
+  ['integer', 'numeric(38, 0)'],
+  ['int', 'numeric(38, 0)'],
+  ['varchar', 'text'],
+  ['varchar2', 'text'],
+  ['char', 'text'],
+  ['clob', 'text'],
+  ['date', 'timestamp(0)'],
+  ['timestamp', 'timestamp'],
 ]);
 
 export const EXTRACT_FIELDS: ReadonlySet<string> = new Set(['year', 'month', 'day', 'hour', 'minute', 'second']);

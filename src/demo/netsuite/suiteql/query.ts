@@ -1,9 +1,23 @@
 // Reads a whole SELECT with its set operations, ordering and row limit.
-import { type Cursor, expectInteger, expectWord, fail, isSymbol, isWord, nested, next, peek, type Sql, takeSymbol, takeWord } from './cursor.ts';
-import { readExpression, readList, withCommas } from './expression.ts';
+
+import { quote } from '../tables/table.ts';
+import {
+  type Cursor,
+  expectInteger,
+  expectWord,
+  fail,
+  isSymbol,
+  isWord,
+  nested,
+  next,
+  peek,
+  type Sql,
+  takeSymbol,
+  takeWord,
+} from './cursor.ts';
+import { readCondition, readExpression, readList, withCommas } from './expression.ts';
 import { readFrom } from './from.ts';
 import { CLAUSE_WORDS, EXPRESSION_WORDS, REFUSED_WORDS } from './names.ts';
-import { quote } from '../tables/table.ts';
 import { makeScope, type Scope, starColumns } from './scope.ts';
 import { unsupported } from './suiteql-error.ts';
 
@@ -74,7 +88,7 @@ function readSelect(cursor: Cursor, parent: Scope | undefined): Select {
     const from = readFrom(cursor, scope);
     for (const { names } of items) for (const name of names()) scope.outputs.add(name);
     const rows: { limit?: number; hasOr: boolean } = { hasOr: false };
-    const where = takeWord(cursor, 'where') ? ['WHERE', ...readExpression(cursor, scope, { rows })] : [];
+    const where = takeWord(cursor, 'where') ? ['WHERE', ...readCondition(cursor, scope, { rows })] : [];
     if (rows.limit !== undefined && rows.hasOr) throw unsupported();
     const grouping = readGrouping(cursor, scope);
     const head = ['SELECT', ...distinct, ...withCommas(items.map((item) => item.sql))];
@@ -84,11 +98,22 @@ function readSelect(cursor: Cursor, parent: Scope | undefined): Select {
 }
 
 /** ROWNUM is counted before ordering and grouping: the rows of a single table are cut off in a query of their own. */
-function cutRows(head: Sql, from: Sql[], where: Sql[], grouping: Sql[], limit: number | undefined, scope: Scope, isPlain: boolean): { sql: Sql; isCut: boolean } {
+function cutRows(
+  head: Sql,
+  from: Sql[],
+  where: Sql[],
+  grouping: Sql[],
+  limit: number | undefined,
+  scope: Scope,
+  isPlain: boolean,
+): { sql: Sql; isCut: boolean } {
   if (limit === undefined) return { sql: [head, 'FROM', ...from, ...where, ...grouping], isCut: false };
   const [source, ...others] = scope.sources;
   if (source && others.length === 0) {
-    return { sql: [head, 'FROM ( SELECT * FROM', ...from, ...where, `LIMIT ${limit} ) AS ${quote(source.alias)}`, ...grouping], isCut: false };
+    return {
+      sql: [head, 'FROM ( SELECT * FROM', ...from, ...where, `LIMIT ${limit} ) AS ${quote(source.alias)}`, ...grouping],
+      isCut: false,
+    };
   }
   if (!isPlain) throw unsupported();
   return { sql: [head, 'FROM', ...from, ...where, `LIMIT ${limit}`], isCut: true };
@@ -105,7 +130,7 @@ function readGrouping(cursor: Cursor, scope: Scope): Sql[] {
     expectWord(cursor, 'by');
     pieces.push('GROUP BY', ...withCommas(readList(cursor, scope)));
   }
-  if (takeWord(cursor, 'having')) pieces.push('HAVING', ...readExpression(cursor, scope));
+  if (takeWord(cursor, 'having')) pieces.push('HAVING', ...readCondition(cursor, scope));
   return pieces;
 }
 
@@ -118,7 +143,9 @@ function readItems(cursor: Cursor, scope: Scope): Item[] {
     if (star) return star;
     const start = cursor.at;
     const sql = readExpression(cursor, scope, { isSelected: true });
-    const name = readAlias(cursor) ?? plainColumn(cursor, start) ?? `expr${(unnamed += 1)}`;
+    const known = readAlias(cursor) ?? plainColumn(cursor, start);
+    if (known === undefined) unnamed += 1;
+    const name = known ?? `expr${unnamed}`;
     return { sql: [...sql, 'AS', quote(name)], names: () => [name] };
   };
   const items = [readItem()];
@@ -133,7 +160,10 @@ function readStar(cursor: Cursor, scope: Scope): Item | undefined {
   cursor.at += isAliased ? 3 : 1;
   const columns = () => starColumns(scope, isAliased ? first : undefined);
   return {
-    sql: () => columns().map((column) => `${quote(column.alias)}.${quote(column.name)}`).join(', '),
+    sql: () =>
+      columns()
+        .map((column) => `${quote(column.alias)}.${quote(column.name)}`)
+        .join(', '),
     names: () => columns().map((column) => column.name),
   };
 }

@@ -21,7 +21,8 @@ const DATE_FORMATS: readonly DateFormat[] = [
 
 export function dateFormat(name: string): DateFormat {
   const found = DATE_FORMATS.find((format) => format.name === name);
-  if (!found) throw new RangeError(`The account knows the date formats ${DATE_FORMATS.map((format) => format.name).join(', ')}; not ${name}.`);
+  if (!found)
+    throw new RangeError(`The account knows the date formats ${DATE_FORMATS.map((format) => format.name).join(', ')}; not ${name}.`);
   return found;
 }
 

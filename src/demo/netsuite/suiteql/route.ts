@@ -3,22 +3,29 @@ import type { Request, Response } from 'express';
 import type { QuerySettings } from '../database/snapshot.ts';
 import { pageLinks, readPage } from '../paging.ts';
 import { originOf, Refusal, sendCollection, unexpected } from '../wire.ts';
-import { runQuery } from './run.ts';
+import { BeyondCap, runQuery } from './run.ts';
 import { SuiteqlError } from './suiteql-error.ts';
 
 export async function answerSuiteql(settings: QuerySettings, request: Request, response: Response): Promise<void> {
   requireTransient(request);
   const page = readPage(request);
   const { q, params } = readBody(request.body);
-  const { rows, total } = await runQuery(settings, { q, params, ...page }).catch((error: unknown) => {
+  const { rows, total, counted } = await runQuery(settings, { q, params, ...page }).catch((error: unknown) => {
+    if (error instanceof BeyondCap) throw refuse(error.message, 'offset', error);
     throw error instanceof SuiteqlError ? refuse(error.message, 'q', error) : unexpected(error);
   });
   const href = `${originOf(request)}/services/rest/query/v1/suiteql`;
-  const links = pageLinks(href, page, total, Math.max(0, Math.ceil(total / page.limit) - 1) * page.limit)
-    .map((link) => (link.rel === 'self' ? { ...link, method: 'POST' } : link));
+  const links = pageLinks(href, page, counted, Math.max(0, Math.ceil(total / page.limit) - 1) * page.limit).map((link) =>
+    link.rel === 'self' ? { ...link, method: 'POST' } : link,
+  );
   response.set('preference-applied', 'transient');
   await sendCollection(response, {
-    links, count: rows.length, hasMore: page.offset + rows.length < total && rows.length > 0, items: rows, offset: page.offset, totalResults: total,
+    links,
+    count: rows.length,
+    hasMore: page.offset + rows.length < counted && rows.length > 0,
+    items: rows,
+    offset: page.offset,
+    totalResults: total,
   });
 }
 
@@ -29,7 +36,9 @@ function refuse(detail: string, queryParam: string, error?: Error): Refusal {
 }
 
 function requireTransient(request: Request): void {
-  const preferences = String(request.headers.prefer ?? '').split(',').map((preference) => preference.trim().toLowerCase());
+  const preferences = String(request.headers.prefer ?? '')
+    .split(',')
+    .map((preference) => preference.trim().toLowerCase());
   if (preferences.includes('transient')) return;
   throw new Refusal(400, {
     detail: "The required request header 'Prefer' is missing or invalid. Its value must be 'transient'.",

@@ -6,16 +6,20 @@ import { type Field, renderRows, type WireRow } from './render.ts';
 import { badMoment, SuiteqlError, syntaxError, unknownIdentifier, unsupported } from './suiteql-error.ts';
 
 export type QueryRequest = { q: string; params: readonly (string | null)[]; limit: number; offset: number };
-export type QueryPage = { rows: WireRow[]; total: number };
+/** `total` as told; `counted` is one more if there are rows beyond the cap and they aren't left out without a word. */
+export type QueryPage = { rows: WireRow[]; total: number; counted: number };
 /** Whatever PostgreSQL reports that isn't the query's fault. */
 export class QueryFailure extends Error {}
 
-/** SuiteQL gives the first 100,000 rows of a query and the first 1,000 pages; what lies beyond is left out without a word. */
+/** A page beyond the cap, in an account that says so. */
+export class BeyondCap extends Error {}
+
+/** SuiteQL gives the first 100,000 rows of a query and the first 1,000 pages. */
 const MOST_ROWS = 100_000;
 const MOST_PAGES = 1_000;
 
 export async function runQuery(settings: QuerySettings, request: QueryRequest): Promise<QueryPage> {
-  const compiled = compileQuery(request.q, settings.role);
+  const compiled = compileQuery(request.q, settings.role, settings.switches.statusFilter === 'typed');
   if (compiled.parameters !== request.params.length) throw unsupported();
   try {
     return await inSnapshot(settings, (client) => readRows(client, settings, compiled, request));
@@ -26,14 +30,21 @@ export async function runQuery(settings: QuerySettings, request: QueryRequest): 
 
 async function readRows(client: PoolClient, settings: QuerySettings, compiled: CompiledQuery, request: QueryRequest): Promise<QueryPage> {
   const cap = Math.min(MOST_ROWS, MOST_PAGES * request.limit);
+  const tellsCap = settings.switches.beyondCap === 'refuse';
+  if (tellsCap && request.offset >= cap) throw new BeyondCap(`A query gives its first ${cap} rows at the most.`);
   const limit = Math.max(0, Math.min(request.limit, cap - request.offset));
   const values = [...request.params];
-  const page = await client.query<(string | null)[]>({ text: compiled.page(limit, request.offset), values, rowMode: 'array', types: asText });
+  const page = await client.query<(string | null)[]>({
+    text: compiled.page(limit, request.offset),
+    values,
+    rowMode: 'array',
+    types: asText,
+  });
   const read = page.rows.length;
   // A page that isn't full is the last one, so that its end is the number of rows; but not if it lies beyond the end.
   const isEnd = read < request.limit && (read > 0 || request.offset === 0) && limit === request.limit;
-  const total = isEnd ? request.offset + read : await countRows(client, compiled, cap, values);
-  return { rows: renderRows(page.fields as Field[], page.rows, settings.dateFormat), total };
+  const counted = isEnd ? request.offset + read : await countRows(client, compiled, tellsCap ? cap + 1 : cap, values);
+  return { rows: renderRows(page.fields as Field[], page.rows, settings.dateFormat), total: Math.min(counted, cap), counted };
 }
 
 async function countRows(client: PoolClient, compiled: CompiledQuery, cap: number, values: (string | null)[]): Promise<number> {
@@ -47,7 +58,7 @@ const BAD_MOMENT = /"([^"]*)"/;
 const NEAR = /at or near "([^"]*)"/;
 
 function explain(error: unknown, query: string, settings: QuerySettings): Error {
-  if (error instanceof SuiteqlError) return error;
+  if (error instanceof SuiteqlError || error instanceof BeyondCap) return error;
   if (!(error instanceof Error)) return new QueryFailure('no error was given', { cause: error });
   const code = 'code' in error ? String(error.code) : '';
   const missing = COLUMN_MISSING.exec(error.message) ?? TABLE_MISSING.exec(error.message);

@@ -1,15 +1,29 @@
 // Who is who in one SELECT: its tables by alias, those of the SELECTs around it, and the check that a column is one of them.
 // Only names that pass this check are ever written into SQL.
 import type { RoleView } from '../tables/role-view.ts';
-import { labelColumn, quote, type Table } from '../tables/table.ts';
+import { filterColumn, labelColumn, quote, type Table } from '../tables/table.ts';
+import { unknownIdentifier, unknownTable, unseenTable } from './suiteql-error.ts';
 import type { Token } from './tokens.ts';
-import { unknownIdentifier, unseenTable, unknownTable } from './suiteql-error.ts';
 
 /** A table of the account, or a query in parentheses with the columns that it gives. */
 export type Source = { alias: string; table?: Table; columns: () => ReadonlySet<string> };
-export type Scope = { parent: Scope | undefined; sources: Source[]; outputs: Set<string>; hasAggregate: boolean };
+/** `isFilter` while a condition is read. */
+export type Scope = { parent: Scope | undefined; sources: Source[]; outputs: Set<string>; hasAggregate: boolean; isFilter: boolean };
 
-export const makeScope = (parent: Scope | undefined): Scope => ({ parent, sources: [], outputs: new Set(), hasAggregate: false });
+export const makeScope = (parent: Scope | undefined): Scope => ({
+  parent,
+  sources: [],
+  outputs: new Set(),
+  hasAggregate: false,
+  isFilter: false,
+});
+
+/** What conditions on a column with a form of its own compare with. */
+export function filterSql(scope: Scope, column: Token, alias: Token | undefined): string | undefined {
+  const source = findSource(scope, column.name, alias?.name);
+  if (!source?.table?.columns.some((known) => known.name === column.name && known.filter !== undefined)) return undefined;
+  return `${quote(source.alias)}.${quote(filterColumn(column.name))}`;
+}
 
 export function tableSource(role: RoleView, name: string, alias: string): Source & { table: Table } {
   const answer = role.find(name);

@@ -14,10 +14,15 @@ export const unseenTable = (name: string): SuiteqlError => new SuiteqlError(`Sea
 
 /** `available` are the tables of the query by their names in it. */
 export const unknownIdentifier = (name: string, available: readonly (readonly [string, string])[], cause?: unknown): SuiteqlError =>
-  new SuiteqlError(`Search error occurred: Unknown identifier '${name}'. Available identifiers are: {${
-    available.map(([alias, table]) => `${alias}=${table}`).join(', ')}}.`, { cause });
+  new SuiteqlError(
+    `Search error occurred: Unknown identifier '${name}'. Available identifiers are: {${available
+      .map(([alias, table]) => `${alias}=${table}`)
+      .join(', ')}}.`,
+    { cause },
+  );
 
-export const unsupported = (cause?: unknown): SuiteqlError => new SuiteqlError('Search error occurred: Invalid or unsupported search.', { cause });
+export const unsupported = (cause?: unknown): SuiteqlError =>
+  new SuiteqlError('Search error occurred: Invalid or unsupported search.', { cause });
 
 export const syntaxError = (query: string, near: { text: string; line: number; column: number }): SuiteqlError =>
   new SuiteqlError(`Failed to parse SQL [${query}]: syntax error, near: ${near.text}(${near.line},${near.column}, token code:0)`);

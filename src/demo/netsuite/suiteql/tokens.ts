@@ -6,15 +6,18 @@ export type TokenKind = 'word' | 'quoted' | 'string' | 'number' | 'symbol' | 'pl
 /** `text` is as written, `name` in lower case and without quotes. */
 export type Token = { kind: TokenKind; text: string; name: string; line: number; column: number };
 
-const TOKEN = new RegExp([
-  String.raw`(?<space>\s+|--[^\n]*|/\*[\s\S]*?\*/)`,
-  String.raw`(?<word>[A-Za-z_][A-Za-z0-9_]*)`,
-  String.raw`(?<quoted>"[^"\0]{1,60}")`,
-  String.raw`(?<string>'(?:[^'\0]|'')*')`,
-  String.raw`(?<number>\d+(?:\.\d+)?(?:[eE][-+]?\d{1,3})?(?![A-Za-z_])|\.\d+)`,
-  String.raw`(?<placeholder>\?)`,
-  String.raw`(?<symbol><=|>=|<>|!=|\|\||[(),.*+\-/=<>])`,
-].join('|'), 'y');
+const TOKEN = new RegExp(
+  [
+    String.raw`(?<space>\s+|--[^\n]*|/\*[\s\S]*?\*/)`,
+    String.raw`(?<word>[A-Za-z_][A-Za-z0-9_]*)`,
+    String.raw`(?<quoted>"[^"\0]{1,60}")`,
+    String.raw`(?<string>'(?:[^'\0]|'')*')`,
+    String.raw`(?<number>\d+(?:\.\d+)?(?:[eE][-+]?\d{1,3})?(?![A-Za-z_])|\.\d+)`,
+    String.raw`(?<placeholder>\?)`,
+    String.raw`(?<symbol><=|>=|<>|!=|\|\||[(),.*+\-/=<>])`,
+  ].join('|'),
+  'y',
+);
 /** Known from other dialects; SuiteQL says that it doesn't support them rather than that it can't read them. */
 const FOREIGN = /[[\]]/;
 const LONGEST_WORD = 63;

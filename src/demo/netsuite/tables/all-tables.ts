@@ -1,8 +1,9 @@
 // Every table that SuiteQL knows in this account.
-import { customer, entity } from './entity.ts';
+import { contact, customer, employee, entity, vendor } from './entity.ts';
 import { currency, item } from './item.ts';
+import { customerSubsidiary, subsidiary } from './subsidiary.ts';
 import { column, columns, type Table } from './table.ts';
-import { transaction, transactionLine, transactionStatus } from './transaction.ts';
+import { nextLink, previousLink, transaction, transactionLine, transactionStatus } from './transaction.ts';
 
 const deletedRecord: Table = {
   name: 'deletedrecord',
@@ -11,7 +12,12 @@ const deletedRecord: Table = {
     ...columns('integer', 'recordid recordtypeid'),
     ...columns('text', 'scriptid name type context'),
     ...columns('integer', 'deletedby'),
-    ...columns('datetime', 'deleteddate'),
+    // In the users' time zone, as the day is theirs.
+    column(
+      'datetime',
+      'deleteddate',
+      "CASE WHEN current_setting('netsuite.deleted_time', true) = 'off' THEN date_trunc('day', b.deleteddate) ELSE b.deleteddate END",
+    ),
     ...columns('flag', 'iscustomlist iscustomrecord iscustomtransaction'),
   ],
 };
@@ -25,13 +31,39 @@ const customField: Table = {
 const dual: Table = { name: 'dual', from: "(VALUES ('X')) b(dummy)", columns: [column('text', 'dummy')] };
 
 export const ALL_TABLES: readonly Table[] = [
-  customer, item, transaction, transactionLine, transactionStatus, currency, entity, deletedRecord, customField, dual,
+  customer,
+  item,
+  transaction,
+  transactionLine,
+  transactionStatus,
+  currency,
+  entity,
+  vendor,
+  employee,
+  contact,
+  subsidiary,
+  customerSubsidiary,
+  nextLink,
+  previousLink,
+  deletedRecord,
+  customField,
+  dual,
 ];
 
-/** Tables of NetSuite that this account's role can't see or whose feature is off; naming one is another error than a made-up name. */
+/** Tables of NetSuite that this account doesn't have; naming one is another error than a made-up name. */
 export const UNSEEN_TABLES: ReadonlySet<string> = new Set([
-  'account', 'accountingperiod', 'classification', 'contact', 'customeraddressbook', 'customeraddressbookentityaddress',
-  'customersubsidiaryrelationship', 'department', 'employee', 'inventoryitemlocations', 'itemprice', 'location',
-  'nexttransactionlinelink', 'previoustransactionlinelink', 'pricing', 'subsidiary', 'term', 'transactionaccountingline',
-  'transactionbillingaddress', 'transactionshippingaddress', 'vendor',
+  'account',
+  'accountingperiod',
+  'classification',
+  'customeraddressbook',
+  'customeraddressbookentityaddress',
+  'department',
+  'inventoryitemlocations',
+  'itemprice',
+  'location',
+  'pricing',
+  'term',
+  'transactionaccountingline',
+  'transactionbillingaddress',
+  'transactionshippingaddress',
 ]);

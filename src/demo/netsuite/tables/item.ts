@@ -11,9 +11,12 @@ export const item: Table = {
     column('text', 'itemtype', 'b.itemtype', "CASE b.itemtype WHEN 'InvtPart' THEN 'Inventory Item' ELSE b.itemtype END"),
     ...columns('flag', 'isinactive'),
     ...columns('datetime', 'createddate lastmodifieddate'),
-    ...absent('text', 'description subtype externalid salesdescription upccode'),
+    ...columns('text', 'externalid salesdescription upccode'),
+    ...columns('decimal', 'baseprice'),
+    column('text', 'subsidiary', "'1'", 'SELECT s.name FROM ledger.subsidiary s WHERE s.id = 1'), // a list in other accounts
+    ...absent('text', 'description subtype'),
     ...absent('integer', 'parent class department location incomeaccount expenseaccount assetaccount'),
-    ...absent('decimal', 'totalquantityonhand baseprice averagecost'),
+    ...absent('decimal', 'totalquantityonhand averagecost'),
   ],
 };
 

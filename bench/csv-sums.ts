@@ -1,0 +1,55 @@
+// What a data folder holds, added up exactly: counts and sums per record type, in millionths as BigInt.
+import { createReadStream } from 'node:fs';
+import path from 'node:path';
+import { createGunzip } from 'node:zlib';
+import { parse } from 'csv-parse';
+
+export type Sums = { records: number; lines: number; total: bigint; quantity: bigint; amount: bigint };
+type Row = Record<string, string>;
+
+const digits = 6;
+/** Decimal text → millionths; exact up to six decimals. */
+export function millionths(text: string | null | undefined): bigint {
+  if (text === null || text === undefined || text === '') return 0n;
+  const negative = text.startsWith('-');
+  const [whole = '0', part = ''] = text.replace('-', '').split('.');
+  if (part.length > digits && !/^0*$/.test(part.slice(digits))) throw new Error(`${text} has more than ${digits} decimals`);
+  const value = BigInt(whole) * 10n ** BigInt(digits) + BigInt(part.padEnd(digits, '0').slice(0, digits));
+  return negative ? -value : value;
+}
+
+async function* rows(folder: string, file: string): AsyncGenerator<Row> {
+  yield* createReadStream(path.join(folder, file))
+    .pipe(createGunzip())
+    .pipe(parse({ columns: true }));
+}
+
+const none = (): Sums => ({ records: 0, lines: 0, total: 0n, quantity: 0n, amount: 0n });
+const typeNames: Readonly<Record<string, string>> = { CustInvc: 'invoice', CustCred: 'creditMemo' };
+
+export async function sumFolder(folder: string): Promise<Readonly<Record<string, Sums>>> {
+  const sums: Record<'customer' | 'item' | 'invoice' | 'creditMemo', Sums> = {
+    customer: none(),
+    item: none(),
+    invoice: none(),
+    creditMemo: none(),
+  };
+  for await (const _ of rows(folder, 'customer.csv.gz')) sums.customer.records += 1;
+  for await (const _ of rows(folder, 'item.csv.gz')) sums.item.records += 1;
+  const types = new Map<string, 'invoice' | 'creditMemo'>();
+  for await (const row of rows(folder, 'transaction.csv.gz')) {
+    const type = typeNames[row['type'] ?? ''];
+    if (type !== 'invoice' && type !== 'creditMemo') continue;
+    types.set(row['id'] ?? '', type);
+    sums[type].records += 1;
+    sums[type].total += millionths(row['foreigntotal']);
+  }
+  for await (const row of rows(folder, 'transactionline.csv.gz')) {
+    const type = types.get(row['transaction'] ?? '');
+    if (type === undefined) continue;
+    sums[type].lines += 1;
+    sums[type].quantity += millionths(row['quantity']);
+    sums[type].amount += millionths(row['netamount']);
+  }
+  return sums;
+}

@@ -1,0 +1,97 @@
+// Derives what the data lack: due dates, credits applied, payments received, status. A function of the transactions in the books, of
+// what was applied to them through the record service, and of the books' day; so days entered one by one end as all of them at once.
+import type { ClientBase } from 'pg';
+
+/** Which transactions are settled anew: all, or those of the customers `$1` and those with the ids `$2` (both bigint[]). */
+type Scope = 'all' | 'some';
+const inScope = (scope: Scope, alias: string): string =>
+  scope === 'all' ? 'TRUE' : `(${alias}.entity = ANY($1) OR ${alias}.id = ANY($2))`;
+
+const APPLIED_EXPRESSLY = (side: 'invoice' | 'credit'): string =>
+  `(SELECT ${side} AS id, sum(amount) AS amount FROM ledger.application WHERE NOT isbyrule GROUP BY ${side})`;
+
+/** What is applied to each transaction `t` in scope so far. A join over all of them, or a look-up for each of a few. */
+const joinApplied = (scope: Scope): string =>
+  scope === 'all'
+    ? 'LEFT JOIN (SELECT invoice, sum(amount) AS amount FROM ledger.application GROUP BY invoice) a ON a.invoice = t.id'
+    : 'LEFT JOIN LATERAL (SELECT sum(p.amount) AS amount FROM ledger.application p WHERE p.invoice = t.id) a ON TRUE';
+
+/** Lays each customer's credits and invoices end to end, oldest first; where a credit's stretch overlaps an invoice's, that much is applied. */
+const applyCredits = (scope: Scope): string => `
+INSERT INTO ledger.application (invoice, credit, amount, appliedon, linkedat)
+WITH document AS (
+  SELECT t.id, t.type, t.entity, t.trandate, t.createddate, abs(t.foreigntotal) - COALESCE(x.amount, 0) AS amount
+  FROM ledger.transaction t
+  LEFT JOIN (SELECT * FROM ${APPLIED_EXPRESSLY('invoice')} i UNION ALL SELECT * FROM ${APPLIED_EXPRESSLY('credit')} c) x ON x.id = t.id
+  WHERE t.entity IS NOT NULL AND NOT t.iswritten AND ${inScope(scope, 't')}
+    AND ((t.type = 'CustInvc' AND t.foreigntotal > 0) OR (t.type = 'CustCred' AND t.foreigntotal < 0))
+), stretch AS (
+  SELECT *, sum(amount) OVER (PARTITION BY type, entity ORDER BY trandate, id) AS upto FROM document
+)
+SELECT i.id, c.id, LEAST(i.upto, c.upto) - GREATEST(i.upto - i.amount, c.upto - c.amount), GREATEST(i.trandate, c.trandate),
+  GREATEST(i.createddate, c.createddate)
+FROM stretch i JOIN stretch c ON c.entity = i.entity AND c.type = 'CustCred'
+WHERE i.type = 'CustInvc' AND LEAST(i.upto, c.upto) > GREATEST(i.upto - i.amount, c.upto - c.amount)`;
+
+/** Cash sales are paid on the day; invoices that are due by the books' day were paid on their due day, but one in ten (by id) stays unpaid. */
+const receivePayments = (scope: Scope): string => `
+INSERT INTO ledger.application (invoice, credit, amount, appliedon, linkedat)
+SELECT t.id, NULL, t.foreigntotal - COALESCE(a.amount, 0), CASE WHEN t.entity IS NULL THEN t.trandate ELSE t.duedate END, t.createddate
+FROM ledger.transaction t
+${joinApplied(scope)}
+WHERE t.type = 'CustInvc' AND NOT t.iswritten AND ${inScope(scope, 't')} AND t.foreigntotal > COALESCE(a.amount, 0)
+  AND (t.entity IS NULL OR (t.id % 10 <> 0 AND t.duedate <= (SELECT day FROM ledger.books)))`;
+
+const TOUCH = `, lastmodifieddate = CASE WHEN d.formerstatus IS NULL OR t.type = 'CustPymt' THEN t.lastmodifieddate
+    ELSE GREATEST(t.lastmodifieddate, COALESCE($3, t.lastmodifieddate)) END`;
+
+/** Paid and unpaid bear the sign of the total, so that paid + unpaid = total. `$3` is the lastmodifieddate of what changes, if it should. */
+const settle = (scope: Scope): string => `
+WITH scoped AS (
+  SELECT t.* FROM ledger.transaction t WHERE t.type IN ('CustInvc', 'CustCred', 'CustPymt') AND ${inScope(scope, 't')}
+), applied AS (
+  SELECT s.id, sum(a.amount) AS amount, max(a.appliedon) AS lastapplied
+  FROM scoped s JOIN ledger.application a ON a.invoice = s.id GROUP BY s.id
+  UNION ALL
+  SELECT s.id, sum(a.amount) * sign(s.foreigntotal), max(a.appliedon)
+  FROM scoped s JOIN ledger.application a ON a.credit = s.id GROUP BY s.id, s.foreigntotal
+), settled AS (
+  SELECT s.id, COALESCE(a.amount, 0) AS paid, s.foreigntotal - COALESCE(a.amount, 0) AS unpaid,
+    COALESCE(a.lastapplied, s.trandate) AS lastapplied, s.status AS formerstatus
+  FROM scoped s LEFT JOIN applied a USING (id)
+), decided AS (
+  SELECT id, paid, unpaid, formerstatus, CASE WHEN unpaid = 0 THEN 'B' ELSE 'A' END AS status,
+    CASE WHEN unpaid = 0 THEN lastapplied END AS closedate FROM settled
+)
+UPDATE ledger.transaction t SET foreignamountpaid = d.paid, foreignamountunpaid = d.unpaid,
+  status = CASE WHEN t.type = 'CustPymt' THEN t.status ELSE d.status END,
+  closedate = CASE WHEN t.type = 'CustPymt' THEN NULL ELSE d.closedate END
+  ${scope === 'all' ? '' : TOUCH}
+FROM decided d
+WHERE d.id = t.id AND (t.foreignamountpaid, t.foreignamountunpaid, t.closedate) IS DISTINCT FROM (d.paid, d.unpaid, d.closedate)`;
+
+/** Rows fresh from the files: they have no status yet. */
+const PREPARE = [
+  "UPDATE ledger.transaction SET duedate = trandate + 30 WHERE type = 'CustInvc' AND status IS NULL AND NOT iswritten",
+  "UPDATE ledger.transaction SET status = 'B' WHERE type = 'Journal' AND status IS NULL",
+];
+
+export const SETTLE_ALL: readonly string[] = [...PREPARE, applyCredits('all'), receivePayments('all'), settle('all')];
+
+const SETTLE_SOME: readonly string[] = [
+  `DELETE FROM ledger.application a USING ledger.transaction t WHERE a.isbyrule AND a.invoice = t.id AND ${inScope('some', 't')}`,
+  applyCredits('some'),
+  receivePayments('some'),
+];
+
+/** Settles the transactions of these customers, and those with these ids, anew. `touchedAt`: see Switches.paymentTouchesInvoice. */
+export async function settleSome(
+  client: ClientBase,
+  customers: readonly string[],
+  ids: readonly string[],
+  touchedAt: Date | null,
+): Promise<void> {
+  for (const statement of PREPARE) await client.query(statement);
+  for (const statement of SETTLE_SOME) await client.query(statement, [customers, ids]);
+  await client.query(settle('some'), [customers, ids, touchedAt]);
+}

@@ -1,0 +1,53 @@
+// `POST {type}/{id}/!transform/{target}`: a new record made of one that is there. What the body says goes before what is carried over.
+import type { RecordType } from './record-types.ts';
+import { REFUSED } from './refusals.ts';
+import type { Values, WriteBody, WrittenLine } from './write-body.ts';
+import { type Change, createRecord, type WriteSettings, type WriteTarget } from './write-record.ts';
+
+type Source = { entity: string | null; currency: string; memo: string | null; otherrefnum: string | null; isopen: boolean };
+
+const CARRIED: Record<string, readonly string[]> = {
+  salesOrder: ['invoice'],
+  invoice: ['creditMemo', 'customerPayment'],
+};
+
+export async function transformRecord(settings: WriteSettings, from: WriteTarget, target: RecordType, body: WriteBody): Promise<string> {
+  const isAllowed =
+    CARRIED[from.type.name]?.includes(target.name) && (target.name !== 'customerPayment' || settings.switches.transformsInvoiceToPayment);
+  if (!isAllowed) throw REFUSED.noTransform(target.name);
+  const source = await readSource(settings, from.id);
+  if (!source) throw REFUSED.noTransform(target.name);
+  const { isopen, ...carried } = source;
+  const values: Values = new Map([...Object.entries(carried).filter(([, value]) => value !== null), ...body.values]);
+  const lines = body.lines ?? (target.lines ? await readLines(settings, from, from.type.name === 'salesOrder') : undefined);
+  const apply =
+    body.apply ??
+    (target.applies && isopen ? [{ values: new Map([['previousdoc', from.id]]), line: undefined, path: 'apply.items[0]' }] : undefined);
+  return createRecord(settings, target, { ...body, values, lines, apply }, (made) => markBilled(made, from));
+}
+
+async function readSource(settings: WriteSettings, id: string): Promise<Source | undefined> {
+  const { rows } = await settings.pool.query<Source>(
+    'SELECT entity::text, currency::text, memo, otherrefnum, COALESCE(foreignamountunpaid > 0, false) AS isopen FROM ledger.transaction WHERE id = $1',
+    [id],
+  );
+  return rows[0];
+}
+
+async function readLines(settings: WriteSettings, { id }: WriteTarget, isOrder: boolean): Promise<WrittenLine[]> {
+  const { rows } = await settings.pool.query<Record<string, string | null>>(
+    `SELECT item::text, memo, (-quantity)::text AS quantity, rate::text, (-netamount)::text AS netamount FROM ledger.transactionline
+     WHERE transaction = $1 AND item IS NOT NULL AND mainline = 'F' AND taxline = 'F' ORDER BY linesequencenumber`,
+    [id],
+  );
+  return rows.map((row, index) => ({
+    values: new Map(Object.entries(isOrder ? { ...row, createdfrom: id } : row)),
+    line: undefined,
+    path: `item.items[${index}]`,
+  }));
+}
+
+async function markBilled({ client, now }: Change, { type, id }: WriteTarget): Promise<void> {
+  if (type.name !== 'salesOrder') return;
+  await client.query("UPDATE ledger.transaction SET status = 'G', lastmodifieddate = $2 WHERE id = $1", [id, now]);
+}

@@ -1,0 +1,80 @@
+// Lines of a transaction: a line that names an existing one changes it, any other is added; `replace=item` puts the given in the place
+// of all. The header's total is the sum of its lines.
+
+import { LINE_PROPERTIES, type Property } from './property.ts';
+import { resolve } from './references.ts';
+import { invalidValue, missingValues, REFUSED } from './refusals.ts';
+import type { WrittenLine } from './write-body.ts';
+import type { Change } from './write-record.ts';
+
+const ITEM = LINE_PROPERTIES.find(({ name }) => name === 'item') as Property;
+
+export async function writeLines(change: Change, lines: readonly WrittenLine[]): Promise<void> {
+  const { client, id, replaces } = change;
+  if (replaces.has('item')) {
+    if (lines.length === 0) throw REFUSED.noLines();
+    await client.query("DELETE FROM ledger.transactionline WHERE transaction = $1 AND mainline = 'F' AND taxline = 'F'", [id]);
+  }
+  for (const line of lines)
+    await (line.line === undefined || replaces.has('item') ? addLine(change, line) : changeLine(change, line, line.line));
+  await client.query(
+    `UPDATE ledger.transaction t SET foreigntotal =
+       (SELECT COALESCE(-sum(l.netamount), 0) FROM ledger.transactionline l WHERE l.transaction = t.id AND l.mainline = 'F') WHERE t.id = $1`,
+    [id],
+  );
+}
+
+/** In the books, what is sold is negative. */
+const signOf = ({ type }: Change): number => (type.lines?.isNegated ? -1 : 1);
+
+async function addLine(change: Change, { values, path }: WrittenLine): Promise<void> {
+  const { client, id, now } = change;
+  const named = values.get('item');
+  if (typeof named !== 'string') throw missingValues([ITEM.title]);
+  const item = await resolve(client, ITEM, named, `${path}.item`);
+  const { rowCount } = await client.query(
+    `INSERT INTO ledger.transactionline (uniquekey, id, transaction, linesequencenumber, item, memo, quantity, rate, netamount, mainline, taxline,
+       linelastmodifieddate, createdfrom)
+     SELECT nextval('ledger.line_key'), COALESCE(last.id, 0) + 1, $1, COALESCE(last.sequence, 0) + 1, i.id, COALESCE($3, i.salesdescription, i.displayname),
+       $8 * g.quantity, COALESCE(g.rate, round(g.amount / NULLIF(g.quantity, 0), 5)), $8 * COALESCE(g.amount, round(g.quantity * g.rate, 2)), 'F', 'F', $7, $9
+     FROM ledger.item i
+     CROSS JOIN LATERAL (SELECT COALESCE($4::numeric, 1) AS quantity, $6::numeric AS amount,
+       COALESCE($5::numeric, CASE WHEN $6::numeric IS NULL THEN i.baseprice END) AS rate) g
+     CROSS JOIN (SELECT max(id) AS id, max(linesequencenumber) AS sequence FROM ledger.transactionline WHERE transaction = $1) last
+     WHERE i.id = $2 AND (g.amount IS NOT NULL OR g.rate IS NOT NULL)`,
+    [
+      id,
+      item,
+      values.get('memo') ?? null,
+      values.get('quantity') ?? null,
+      values.get('rate') ?? null,
+      values.get('netamount') ?? null,
+      now,
+      signOf(change),
+      values.get('createdfrom') ?? null,
+    ],
+  );
+  if (rowCount === 0) throw missingValues(['Amount']);
+}
+
+async function changeLine(change: Change, { values, path }: WrittenLine, line: string): Promise<void> {
+  const { rowCount } = await change.client.query(
+    `UPDATE ledger.transactionline l SET memo = COALESCE($3, l.memo), quantity = n.quantity, rate = n.rate,
+       netamount = COALESCE($8 * $6::numeric, CASE WHEN $4::numeric IS NULL AND $5::numeric IS NULL THEN l.netamount ELSE round(n.quantity * n.rate, 2) END),
+       linelastmodifieddate = $7
+     FROM (SELECT uniquekey, COALESCE($8 * $4::numeric, quantity) AS quantity, COALESCE($5::numeric, rate) AS rate
+       FROM ledger.transactionline WHERE transaction = $1 AND id = $2 AND mainline = 'F') n
+     WHERE l.uniquekey = n.uniquekey`,
+    [
+      change.id,
+      line,
+      values.get('memo') ?? null,
+      values.get('quantity') ?? null,
+      values.get('rate') ?? null,
+      values.get('netamount') ?? null,
+      change.now,
+      signOf(change),
+    ],
+  );
+  if (rowCount === 0) throw invalidValue(line, `${path}.line`, 'line');
+}

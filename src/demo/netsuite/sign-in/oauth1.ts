@@ -1,0 +1,70 @@
+// Token-based authentication on the wire: OAuth 1.0a as RFC 5849 section 3.4.1 says. Takes headers apart and computes signatures;
+// whether a signature is wanted is decided elsewhere.
+import { createHmac } from 'node:crypto';
+
+export type OauthHeader = { realm: string | undefined; parameters: ReadonlyMap<string, string> };
+/** `address` is scheme, host and path as the caller wrote them; `query` what follows the question mark. */
+export type SignedRequest = { method: string; address: string; query: string };
+export type Secrets = { consumerSecret: string; tokenSecret: string };
+
+/** The header isn't what OAuth says it is. */
+export class OauthHeaderError extends Error {}
+
+const FIELD = /^\s*([A-Za-z0-9_%.~-]+)="([^"]*)"\s*$/;
+
+/** RFC 3986: everything but letters, digits and `-._~`. */
+export const percentEncode = (text: string): string =>
+  encodeURIComponent(text).replace(/[!'()*]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`);
+
+function percentDecode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch (error) {
+    throw new OauthHeaderError(`${text} is not percent-encoded`, { cause: error });
+  }
+}
+
+/** Takes `OAuth realm="…", oauth_nonce="…", …` apart. Throws OauthHeaderError for duplicate, empty or malformed parameters. */
+export function parseOauthHeader(header: string): OauthHeader {
+  const parameters = new Map<string, string>();
+  let realm: string | undefined;
+  for (const field of header.trim().slice('OAuth'.length).split(',')) {
+    const [, name, value] = FIELD.exec(field) ?? [];
+    if (name === undefined || value === undefined) throw new OauthHeaderError(`${field.trim() || 'an empty field'} is no parameter`);
+    if (value === '') throw new OauthHeaderError(`${name} is empty`);
+    if (name === 'realm') {
+      if (realm !== undefined) throw new OauthHeaderError('realm occurs twice');
+      realm = value;
+      continue;
+    }
+    const decoded = percentDecode(name);
+    if (parameters.has(decoded)) throw new OauthHeaderError(`${decoded} occurs twice`);
+    parameters.set(decoded, percentDecode(value));
+  }
+  return { realm, parameters };
+}
+
+/** Every oauth parameter but the signature, known or not, and every parameter of the URL; the body isn't signed. */
+export function signatureOf(request: SignedRequest, header: ReadonlyMap<string, string>, secrets: Secrets, plusIsSpace = false): string {
+  const fromHeader = [...header].filter(([name]) => name !== 'oauth_signature');
+  const pairs = [...fromHeader, ...readQuery(request.query, plusIsSpace)]
+    .map(([name, value]) => [percentEncode(name), percentEncode(value)] as const)
+    .sort(([nameA, valueA], [nameB, valueB]) => compare(nameA, nameB) || compare(valueA, valueB))
+    .map(([name, value]) => `${name}=${value}`)
+    .join('&');
+  const base = [request.method.toUpperCase(), request.address, pairs].map(percentEncode).join('&');
+  return createHmac('sha256', `${percentEncode(secrets.consumerSecret)}&${percentEncode(secrets.tokenSecret)}`)
+    .update(base)
+    .digest('base64');
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
+
+function readQuery(query: string, plusIsSpace: boolean): [string, string][] {
+  if (query === '') return [];
+  const decode = (text: string): string => percentDecode(plusIsSpace ? text.replaceAll('+', ' ') : text);
+  return query.split('&').map((pair) => {
+    const at = pair.indexOf('=');
+    return at < 0 ? [decode(pair), ''] : [decode(pair.slice(0, at)), decode(pair.slice(at + 1))];
+  });
+}

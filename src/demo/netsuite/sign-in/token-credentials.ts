@@ -1,0 +1,74 @@
+// What an administrator makes for a service that signs in by token: consumer key and secret of an integration, token id and secret of
+// its user. Kept in the account's database, held in memory while it runs.
+import { randomBytes } from 'node:crypto';
+import type { Pool } from 'pg';
+import type { Clock } from '../../../core/clock.ts';
+
+export type TokenCredentials = { consumerKey: string; consumerSecret: string; tokenId: string; tokenSecret: string };
+export type KnownToken = TokenCredentials & { name: string; isRevoked: boolean; isIntegrationOn: boolean };
+export type TokenCredentialsStore = {
+  /** `fixed` replaces values that are otherwise random. */
+  create(name: string, fixed?: Partial<TokenCredentials>): Promise<TokenCredentials>;
+  revoke(tokenId: string): Promise<void>;
+  /** An integration that is blocked refuses its consumer key. */
+  setIntegrationOn(consumerKey: string, isOn: boolean): Promise<void>;
+  findToken(tokenId: string): KnownToken | undefined;
+  hasConsumer(consumerKey: string): boolean;
+};
+
+type Row = {
+  name: string;
+  consumer_key: string;
+  consumer_secret: string;
+  token_id: string;
+  token_secret: string;
+  revoked: boolean;
+  integration_on: boolean;
+};
+
+const random = (): string => randomBytes(32).toString('hex');
+
+export async function openTokenCredentials(pool: Pool, clock: Clock): Promise<TokenCredentialsStore> {
+  const { rows } = await pool.query<Row>(`SELECT name, consumer_key, consumer_secret, token_id, token_secret,
+    revoked_at IS NOT NULL AS revoked, integration_on FROM setup.token`);
+  const known = new Map<string, KnownToken>(
+    rows.map((row) => [
+      row.token_id,
+      {
+        name: row.name,
+        consumerKey: row.consumer_key,
+        consumerSecret: row.consumer_secret,
+        tokenId: row.token_id,
+        tokenSecret: row.token_secret,
+        isRevoked: row.revoked,
+        isIntegrationOn: row.integration_on,
+      },
+    ]),
+  );
+  const ofConsumer = (consumerKey: string): KnownToken[] => [...known.values()].filter((token) => token.consumerKey === consumerKey);
+  return {
+    async create(name, fixed = {}) {
+      const made = { consumerKey: random(), consumerSecret: random(), tokenId: random(), tokenSecret: random(), ...fixed };
+      await pool.query(
+        `INSERT INTO setup.token (token_id, token_secret, consumer_key, consumer_secret, name, created_at) VALUES ($1, $2, $3, $4, $5, $6)`,
+        [made.tokenId, made.tokenSecret, made.consumerKey, made.consumerSecret, name, clock.now()],
+      );
+      known.set(made.tokenId, { ...made, name, isRevoked: false, isIntegrationOn: true });
+      return made;
+    },
+    async revoke(tokenId) {
+      const token = known.get(tokenId);
+      if (!token) throw new RangeError('The account has no token with this id.');
+      await pool.query('UPDATE setup.token SET revoked_at = COALESCE(revoked_at, $2) WHERE token_id = $1', [tokenId, clock.now()]);
+      token.isRevoked = true;
+    },
+    async setIntegrationOn(consumerKey, isOn) {
+      const tokens = ofConsumer(consumerKey);
+      if (tokens.length === 0) throw new RangeError('The account has no integration with this consumer key.');
+      await pool.query('UPDATE setup.token SET integration_on = $2 WHERE consumer_key = $1', [consumerKey, isOn]);
+      for (const token of tokens) token.isIntegrationOn = isOn;
+    },
+    findToken: (tokenId) => known.get(tokenId),
+    hasConsumer: (consumerKey) => ofConsumer(consumerKey).length > 0,
+  };
+}

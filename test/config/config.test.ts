@@ -1,0 +1,104 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { BadEnvironment, readConfig } from '../../src/config.ts';
+
+const key = (id = 'k1') => `${id}:${randomBytes(32).toString('base64')}`;
+const good = {
+  NODE_ENV: 'production',
+  DATABASE_URL: 'postgres://portal@db/portal',
+  ENCRYPTION_KEY: key(),
+  PUBLIC_URL: 'https://portal.example.org/',
+};
+const problemsOf = (environment: Record<string, string>): string[] => {
+  try {
+    readConfig(environment);
+  } catch (error) {
+    if (!(error instanceof BadEnvironment)) throw error;
+    return error.message
+      .split('\n')
+      .slice(1)
+      .map((line) => line.trim().split(':', 1)[0] ?? '');
+  }
+  return [];
+};
+
+describe('readConfig', () => {
+  it('needs nothing outside production', () => {
+    const config = readConfig({});
+    expect(config.settings).toMatchObject({ publicUrl: 'http://127.0.0.1:8080', production: false, rateLimitPerMinute: 60, oidc: null });
+  });
+
+  it('names everything that production lacks, at once', () => {
+    expect(problemsOf({ NODE_ENV: 'production' })).toEqual(['DATABASE_URL', 'ENCRYPTION_KEY', 'PUBLIC_URL']);
+    expect(readConfig(good).settings.publicUrl).toBe('https://portal.example.org');
+  });
+
+  it('names every problem at once, whichever kind it is', () => {
+    const problems = problemsOf({
+      NODE_ENV: 'production',
+      PORT: '70000',
+      LOG_LEVEL: 'loud',
+      DATABASE_URL: 'mysql://x',
+      ALLOW_PRIVATE_ERP_HOSTS: 'yes',
+      OIDC_ISSUER: 'https://id.example.org',
+    });
+    expect(problems.sort()).toEqual(
+      [
+        'ALLOW_PRIVATE_ERP_HOSTS',
+        'DATABASE_URL',
+        'ENCRYPTION_KEY',
+        'LOG_LEVEL',
+        'OIDC_ISSUER, OIDC_AUDIENCE, OIDC_JWKS_URI',
+        'PORT',
+        'PUBLIC_URL',
+      ].sort(),
+    );
+  });
+
+  it('takes empty and blank values for absent', () => {
+    expect(problemsOf({ ...good, ENCRYPTION_KEY: '', PUBLIC_URL: '  ' })).toEqual(['ENCRYPTION_KEY', 'PUBLIC_URL']);
+    expect(readConfig({ PORT: '', DATABASE_URL: '', TRUST_PROXY: ' ' })).toEqual(readConfig({}));
+  });
+
+  it.each([
+    ['PORT', '-1'],
+    ['PORT', '80.5'],
+    ['PORT', '0x50'],
+    ['RATE_LIMIT_PER_MINUTE', '0'],
+    ['SYNC_WORKERS', 'many'],
+    ['ALLOW_PRIVATE_ERP_HOSTS', 'maybe'],
+    ['PUBLIC_URL', 'portal.example.org'],
+    ['PUBLIC_URL', 'javascript:alert(1)'],
+    ['ENCRYPTION_KEY', randomBytes(32).toString('base64')],
+    ['ENCRYPTION_KEY', `k1:${randomBytes(16).toString('base64')}`],
+    ['ENCRYPTION_KEY', `${key('a')},${key('a')}`],
+    ['TRUST_PROXY', 'nginx'],
+    ['TRUST_PROXY', '10.0.0.0/40'],
+    ['NODE_ENV', 'staging'],
+  ])('refuses %s=%s', (name, value) => {
+    expect(problemsOf({ [name]: value })).toEqual([name]);
+  });
+
+  it.each([
+    ['true', true],
+    ['false', false],
+    ['2', 2],
+    ['loopback, 10.0.0.0/8', 'loopback, 10.0.0.0/8'],
+    ['::1', '::1'],
+  ])('reads TRUST_PROXY=%s', (text, value) => {
+    expect(readConfig({ TRUST_PROXY: text }).TRUST_PROXY).toBe(value);
+  });
+
+  it('never repeats the value of a secret', () => {
+    try {
+      readConfig({ ENCRYPTION_KEY: 'k1:hidden-value', DATABASE_URL: 'mysql://portal:hidden-value@db' });
+      expect.unreachable();
+    } catch (error) {
+      expect(String(error)).not.toContain('hidden-value');
+    }
+  });
+
+  it('keeps several keys, the current one first', () => {
+    expect(readConfig({ ENCRYPTION_KEY: `${key('new')}, ${key('old')}` }).ENCRYPTION_KEY?.map(({ id }) => id)).toEqual(['new', 'old']);
+  });
+});

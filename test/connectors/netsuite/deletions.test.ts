@@ -1,0 +1,147 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { errorAnswer, invalidQuery, json, metadataOf, openAt, rowsAnswer, startWire, type Wire } from './wire.ts';
+
+let wire: Wire;
+const signal = new AbortController().signal;
+const since = new Date('2026-03-10T02:30:00Z');
+const at = '2026-03-10T04:00:00Z';
+
+beforeEach(async () => {
+  wire = await startWire();
+});
+afterEach(() => wire.stop());
+
+const read = (recordType = 'invoice') => openAt(wire.url).deletedSince({ recordType: metadataOf(recordType), since, signal });
+const ids = async (recordType = 'invoice'): Promise<string[]> => {
+  const answer = await read(recordType);
+  if (!answer.available) throw new Error(answer.reason);
+  return answer.deleted.map(({ id }) => id);
+};
+const unknown = (column: string) => invalidQuery(`Search error occurred: Unknown identifier '${column}'. Available identifiers are: {d=d}`);
+
+describe('deletedSince', () => {
+  it('asks by id, from a day and a half before, at noon', async () => {
+    await read();
+    expect(wire.seen[0]?.query).toBe(
+      'SELECT d.recordid AS id, TO_CHAR(SYS_EXTRACT_UTC(d.deleteddate), \'YYYY-MM-DD"T"HH24:MI:SS"Z"\') AS deleteddate, ' +
+        'd.type AS type, d.scriptid AS scriptid, d.recordtypeid AS recordtypeid, d.iscustomrecord AS iscustomrecord, ' +
+        'd.iscustomlist AS iscustomlist, d.iscustomtransaction AS iscustomtransaction FROM deletedrecord d WHERE d.recordid IS NOT NULL ' +
+        "AND d.deleteddate >= TO_DATE('2026-03-08 12:00:00', 'YYYY-MM-DD HH24:MI:SS') ORDER BY d.recordid ASC",
+    );
+  });
+
+  it.each([
+    ['type in words', 'salesOrder', { type: 'Sales Order' }],
+    ['type as a name', 'creditMemo', { type: 'CREDITMEMO' }],
+    ['the code of a transaction', 'invoice', { type: 'CustInvc' }],
+    ['scriptid alone', 'customerPayment', { scriptid: 'customerpayment' }],
+    ['recordtypeid as a name', 'vendor', { recordtypeid: 'vendor' }],
+    ['a generic type and a name', 'invoice', { type: 'Transaction', scriptid: 'invoice' }],
+    ['one of many kinds of item', 'item', { type: 'Non-inventory Item' }],
+    ['nothing but a number', 'employee', { recordtypeid: '-4' }],
+    ['a language that we do not know', 'contact', { type: 'Ansprechpartner' }],
+    ['nothing at all', 'customer', {}],
+  ])('knows a record type by %s', async (_name, recordType, row) => {
+    wire.answer = () => rowsAnswer([{ id: '5', deleteddate: at, ...row }]);
+    expect(await read(recordType)).toEqual({ available: true, deleted: [{ id: '5', deletedAt: at }] });
+  });
+
+  it.each([
+    [{ type: 'Invoice' }],
+    [{ type: 'Journal Entry' }],
+    [{ scriptid: 'customrecord_shipment', type: 'Shipment' }],
+    [{ type: 'Shipment', iscustomrecord: 'T' }],
+    [{ type: 'Vendor Bill', recordtypeid: '-30' }],
+    [{ type: 'Inventory Item', iscustomrecord: 'F' }],
+  ])('leaves out what speaks of another record type: %j', async (row) => {
+    wire.answer = () => rowsAnswer([{ id: '5', deleteddate: at, ...row }]);
+    expect(await read('customer')).toEqual({ available: true, deleted: [] });
+  });
+
+  it('gives each id once, with its latest time, and no id that no record can have', async () => {
+    wire.answer = () =>
+      rowsAnswer([
+        { id: '-3', deleteddate: '2026-03-10' },
+        { id: '5', deleteddate: '2026-03-10T04:00:00Z' },
+        { id: '5', deleteddate: '2026-03-11T04:00:00Z' },
+        { id: '5' },
+        { id: 'custom_5', deleteddate: at },
+        { id: '6', deleteddate: '3/10/2026' },
+      ]);
+    expect(await read()).toEqual({
+      available: true,
+      deleted: [
+        { id: '-3', deletedAt: '2026-03-10' },
+        { id: '5', deletedAt: '2026-03-11T04:00:00Z' },
+        { id: '6', deletedAt: null },
+      ],
+    });
+  });
+
+  it('loses nothing between pages, also where records of several types share an id', async () => {
+    const kinds = ['Customer', 'Journal Entry', 'Invoice'];
+    const all = Array.from({ length: 2_500 }, (_unused, index) => ({
+      id: String(Math.floor(index / 3) + 1),
+      type: kinds[index % 3],
+      deleteddate: at,
+    }));
+    wire.answer = ({ query }) => {
+      const after = Number(/d\.recordid > (\d+)/.exec(query)?.[1] ?? 0);
+      const rest = all.filter(({ id }) => Number(id) > after);
+      return rowsAnswer(rest.slice(0, 1000), rest.length > 1000);
+    };
+    expect(await ids()).toEqual(Array.from({ length: 833 }, (_unused, index) => String(index + 1)));
+    expect(await ids('customer')).toHaveLength(834);
+  });
+
+  it('goes on without columns that the account lacks', async () => {
+    wire.answer = ({ query }, response) => {
+      const missing = ['iscustomlist', 'recordtypeid', 'scriptid'].find((column) => query.includes(`d.${column}`));
+      return missing === undefined ? rowsAnswer([{ id: '5', type: 'Invoice' }]) : json(response, 400, unknown(missing));
+    };
+    expect(await ids()).toEqual(['5']);
+    expect(wire.seen).toHaveLength(4);
+  });
+
+  it.each([
+    ['400', 400, invalidQuery('Search error occurred: Invalid or unsupported search.')],
+    ['500', 500, errorAnswer(500, 'UNEXPECTED_ERROR', 'An unexpected error occurred. Error ID: abc')],
+  ])('takes the day alone where the time is answered %s', async (_name, status, body) => {
+    wire.answer = ({ query }, response) =>
+      query.includes('SYS_EXTRACT_UTC') ? json(response, status, body) : rowsAnswer([{ id: '5', deleteddate: '2026-03-10' }]);
+    expect(await read()).toEqual({ available: true, deleted: [{ id: '5', deletedAt: '2026-03-10' }] });
+  });
+
+  it.each([
+    ['hidden', 400, invalidQuery("Search error occurred: Record 'deletedrecord' was not found.")],
+    ['unknown', 400, invalidQuery('Invalid search type: deletedrecord.')],
+    ['refused', 403, errorAnswer(403, 'INSUFFICIENT_PERMISSION', 'Permission Violation')],
+    ['without ids', 400, unknown('recordid')],
+  ])('a list that is %s is told, with what to do', async (_name, status, body) => {
+    wire.answer = (_seen, response) => json(response, status, body);
+    expect(await read()).toEqual({
+      available: false,
+      reason: expect.stringMatching(/deletedrecord|Permission|recordid/),
+      fix: expect.stringContaining('Deleted Records'),
+    });
+  });
+
+  it('a list whose pages do not come in order is not trusted', async () => {
+    wire.answer = () => rowsAnswer([{ id: '10' }, { id: '9' }], true);
+    expect(await read()).toMatchObject({ available: false, reason: expect.stringContaining('order') });
+    wire.answer = () => rowsAnswer([{ id: '10' }, { id: '10' }], true);
+    expect(await read()).toMatchObject({ available: false });
+    wire.answer = ({ query }) => rowsAnswer([{ id: '3' }, { id: '4' }], query.length > 0);
+    expect(await read()).toMatchObject({ available: false });
+  });
+
+  it.each([
+    ['an outage', 503, {}, 'down'],
+    ['a lasting server error', 500, errorAnswer(500, 'UNEXPECTED_ERROR', 'Error ID: abc'), 'down'],
+    ['throttling', 429, {}, 'throttled'],
+    ['a refused log-in', 401, {}, 'credentials'],
+  ])('%s is an error, not an empty list', async (_name, status, body, kind) => {
+    wire.answer = (_seen, response) => json(response, status, body);
+    await expect(read()).rejects.toMatchObject({ kind });
+  });
+});

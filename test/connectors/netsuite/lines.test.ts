@@ -1,0 +1,243 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Page } from '../../../src/connectors/connector.ts';
+import { metadataOf, openAt, rowsAnswer, startWire, type Wire } from './wire.ts';
+
+let wire: Wire;
+const signal = new AbortController().signal;
+const invoice = metadataOf('invoice');
+
+beforeEach(async () => {
+  wire = await startWire();
+});
+afterEach(() => wire.stop());
+
+describe('the lines of a document', () => {
+  const at = '2026-01-02T03:04:05Z';
+  const header = (id: string, modified = at) => ({ id, lastmodifieddate: modified });
+  const line = (parent: string, id: string, more: object = {}) => ({ parent_id: parent, id, parent_modified: at, ...more });
+  const isLines = (query: string): boolean => query.includes('FROM transactionline');
+  const read = (fields = ['lines']) =>
+    openAt(wire.url).readPage({ recordType: invoice, fields, afterId: null, changedSince: null, limit: 1000, signal });
+
+  it('are read for exactly the ids of the page, in line order, with labels beside references', async () => {
+    wire.answer = ({ query }) =>
+      isLines(query)
+        ? rowsAnswer([
+            line('1', '1', { linesequencenumber: '2', item: '7', df_item: 'Widget' }),
+            line('1', '2', { linesequencenumber: '1', quantity: '-2', netamount: '-10.50' }),
+          ])
+        : rowsAnswer([header('1'), header('2')]);
+    const page = await read();
+    expect(page.records.map(({ id, lines }) => [id, lines?.length])).toEqual([
+      ['1', 2],
+      ['2', 0],
+    ]);
+    expect(page.records[0]?.lines?.[0]).toMatchObject({
+      id: '2',
+      linesequencenumber: '1',
+      item: null,
+      'item.name': null,
+      quantity: '-2',
+      netamount: '-10.50',
+    });
+    expect(page.records[0]?.lines?.[1]).toMatchObject({ id: '1', linesequencenumber: '2', item: '7', 'item.name': 'Widget' });
+    expect(Object.keys(page.records[0]?.lines?.[0] ?? {}).slice(0, 6)).toEqual([
+      'id',
+      'linesequencenumber',
+      'uniquekey',
+      'item',
+      'item.name',
+      'itemtype',
+    ]);
+    const query = wire.seen.find((seen) => isLines(seen.query))?.query;
+    expect(query).toContain(
+      "FROM transactionline l INNER JOIN transaction t ON t.id = l.transaction WHERE l.transaction IN (1, 2) AND COALESCE(l.mainline, 'F') = 'F'",
+    );
+    expect(query).toContain('ORDER BY l.transaction ASC, l.id ASC');
+  });
+
+  it('are not asked for when the page is empty or lines are not wanted', async () => {
+    wire.answer = () => rowsAnswer([]);
+    expect((await read()).records).toEqual([]);
+    wire.answer = () => rowsAnswer([header('1')]);
+    expect((await read(['tranid'])).records[0]?.lines).toBeNull();
+    expect(wire.seen.some(({ query }) => isLines(query))).toBe(false);
+  });
+
+  it('go on behind the last line, over as many answers as it takes', async () => {
+    const all = ['1', '2', '3'].flatMap((parent) =>
+      Array.from({ length: 900 }, (_unused, index) => line(parent, String(index + 1), { linesequencenumber: String(index + 1) })),
+    );
+    wire.answer = ({ query }) => {
+      if (!isLines(query)) return rowsAnswer([header('1'), header('2'), header('3')]);
+      const [, parent = '-1', id = '-1'] = /l\.transaction = (\d+) AND l\.id > (\d+)/.exec(query) ?? [];
+      const rest = all.filter((row) => Number(row.parent_id) > Number(parent) || (row.parent_id === parent && Number(row.id) > Number(id)));
+      return rowsAnswer(rest.slice(0, 1000), rest.length > 1000);
+    };
+    const page = await read();
+    expect(page.records.map(({ lines }) => lines?.length)).toEqual([900, 900, 900]);
+    expect(page.records.every(({ lines }) => lines?.every((each, index) => each['id'] === String(index + 1)))).toBe(true);
+    expect(wire.seen.filter(({ query }) => isLines(query)).map(({ query }) => /IN \(([^)]*)\)/.exec(query)?.[1])).toEqual([
+      '1, 2, 3',
+      '2, 3',
+      '3',
+    ]);
+  });
+
+  it('are complete for documents without lines and with thousands, wherever an answer ends', async () => {
+    const counts = [0, 2_500, 1, 0, 999, 1_000, 1_001, 0, 3, ...Array.from({ length: 300 }, (_unused, index) => (index * 7) % 40)];
+    hold(counts);
+    const read = await readOn();
+    expect(read.flatMap(({ records }) => records.map(({ id, lines }) => [id, lines?.length]))).toEqual(
+      counts.map((count, id) => [String(id), count]),
+    );
+    expect(read.length).toBeGreaterThan(1);
+    expect(wire.seen.length).toBeLessThan(45);
+  });
+
+  /** Documents with so many lines each, as an account gives them. */
+  function hold(counts: readonly number[]): void {
+    const all = counts.flatMap((count, parent) =>
+      Array.from({ length: count }, (_unused, index) => line(String(parent), String(index + 1))),
+    );
+    wire.answer = ({ query, path }) => {
+      const limit = Number(/limit=(\d+)/.exec(path)?.[1]);
+      const cut = (rows: readonly object[]) => rowsAnswer(rows.slice(0, limit), rows.length > limit);
+      if (!isLines(query)) {
+        const after = Number(/t\.id > (-?\d+)/.exec(query)?.[1] ?? -1);
+        const asked = /t\.id IN \(([^)]*)\)/.exec(query)?.[1]?.split(', ');
+        return cut(counts.flatMap((_count, id) => (id > after && asked?.includes(String(id)) !== false ? [header(String(id))] : [])));
+      }
+      const asked = new Set(/l\.transaction IN \(([^)]*)\)/.exec(query)?.[1]?.split(', '));
+      const [, parent = '-1', id = '-1'] = /l\.transaction = (\d+) AND l\.id > (\d+)/.exec(query) ?? [];
+      return cut(
+        all.filter(
+          (row) =>
+            asked.has(row.parent_id) &&
+            (Number(row.parent_id) > Number(parent) || (row.parent_id === parent && Number(row.id) > Number(id))),
+        ),
+      );
+    };
+  }
+
+  async function readOn(): Promise<Page[]> {
+    const connector = openAt(wire.url);
+    const pages: Page[] = [];
+    for (let hasMore = true; hasMore; ) {
+      const afterId = pages.at(-1)?.lastId ?? null;
+      pages.push(await connector.readPage({ recordType: invoice, fields: ['lines'], afterId, changedSince: null, limit: 1000, signal }));
+      hasMore = pages.at(-1)?.hasMore === true;
+      expect(pages.length).toBeLessThan(100);
+    }
+    return pages;
+  }
+
+  it('end a page early when there are many, and the next one asks for no more headers than it will hold', async () => {
+    hold(Array.from({ length: 900 }, () => 40));
+    const pages = await readOn();
+    const sizes = pages.map(({ records }) => records.reduce((sum, { lines }) => sum + (lines?.length ?? 0), 0));
+    expect(sizes.reduce((sum, size) => sum + size)).toBe(36_000);
+    expect(Math.max(...sizes)).toBeLessThan(9_100);
+    expect(pages.flatMap(({ records }) => records.map(({ id }) => Number(id)))).toEqual(Array.from({ length: 900 }, (_unused, id) => id));
+    expect(wire.seen.filter(({ query }) => !isLines(query)).map(({ path }) => /limit=(\d+)/.exec(path)?.[1])).toEqual([
+      '1000',
+      ...pages.slice(1).map(() => '200'),
+    ]);
+  });
+
+  it('make no page of part of a document, however many it has, and no empty page', async () => {
+    hold([12_500, 9_000, 1]);
+    const pages = await readOn();
+    expect(pages.map(({ records }) => records.map(({ lines }) => lines?.length))).toEqual([[12_500], [9_000], [1]]);
+  });
+
+  it('do not cut what was asked for by id', async () => {
+    hold(Array.from({ length: 300 }, () => 40));
+    const ids = Array.from({ length: 300 }, (_unused, id) => String(id));
+    const page = await openAt(wire.url).readByIds({ recordType: invoice, fields: ['lines'], ids, signal });
+    expect([page.records.length, page.hasMore]).toEqual([300, false]);
+  });
+
+  it('a page that ends early leaves the rejected records behind its end to the next page', async () => {
+    hold(Array.from({ length: 500 }, () => 40));
+    const { answer } = wire;
+    wire.answer = (seen, response) => {
+      const given = answer(seen, response) as { items: { id: string; lastmodifieddate?: string }[] };
+      for (const row of isLines(seen.query) ? [] : given.items) if (row.id === '3' || row.id === '499') row.lastmodifieddate = 'never';
+      return given;
+    };
+    const pages = await readOn();
+    expect(pages.map(({ rejected }) => rejected.map(({ id }) => id))).toEqual([['3'], ...pages.slice(2).map(() => []), ['499']]);
+    expect(pages.flatMap(({ records }) => records)).toHaveLength(498);
+  });
+
+  it.each([
+    ['not asked for', [line('9', '1')]],
+    ['out of order', [line('1', '2'), line('1', '1')]],
+    ['twice', [line('1', '1'), line('1', '1')]],
+    ['of a record before', [line('2', '1'), line('1', '1')]],
+    ['without an id', [{ parent_id: '1' }]],
+    ['without a record', [{ id: '1' }]],
+  ])('a line %s is an error', async (_name, lines) => {
+    wire.answer = ({ query }) => (isLines(query) ? rowsAnswer(lines) : rowsAnswer([header('1'), header('2')]));
+    await expect(read()).rejects.toMatchObject({ kind: 'answer', code: 'ANSWER_INCONSISTENT' });
+  });
+
+  it('one that can not be read rejects its document and no other', async () => {
+    wire.answer = ({ query }) =>
+      isLines(query) ? rowsAnswer([line('1', '4', { quantity: 'two' }), line('2', '1')]) : rowsAnswer([header('1'), header('2')]);
+    const page = await read();
+    expect(page.records.map(({ id }) => id)).toEqual(['2']);
+    expect(page.rejected).toEqual([{ id: '1', code: 'LINE_UNREADABLE', message: 'line 4: quantity is not a number' }]);
+  });
+
+  it('an error on their second page fails the whole page', async () => {
+    wire.answer = ({ query }, response) => {
+      if (!isLines(query)) return rowsAnswer([header('1')]);
+      if (!query.includes('l.id >')) return rowsAnswer([line('1', '1')], true);
+      return response.writeHead(503).end() && undefined;
+    };
+    await expect(read()).rejects.toMatchObject({ kind: 'down' });
+  });
+
+  it('a document that was edited between header and lines is read again, both', async () => {
+    const later = '2026-01-02T03:04:06Z';
+    wire.answer = ({ query }) => {
+      if (isLines(query))
+        return rowsAnswer([
+          line('1', '1', { parent_modified: later, quantity: '5' }),
+          ...(query.includes('IN (1, 2)') ? [line('2', '1')] : []),
+        ]);
+      return query.includes('t.id IN (1)')
+        ? rowsAnswer([{ ...header('1', later), foreigntotal: '50' }])
+        : rowsAnswer([{ ...header('1'), foreigntotal: '40' }, header('2')]);
+    };
+    const page = await read(['foreigntotal', 'lines']);
+    expect(page.records).toMatchObject([
+      { id: '1', modifiedAt: later, values: { foreigntotal: '50' }, lines: [{ quantity: '5' }] },
+      { id: '2' },
+    ]);
+    expect(page.rejected).toEqual([]);
+  });
+
+  it('a document that never stands still is rejected, not torn', async () => {
+    let edits = 0;
+    wire.answer = ({ query }) =>
+      isLines(query)
+        ? rowsAnswer([line('1', '1', { parent_modified: `2026-01-02T03:05:${String((edits += 1)).padStart(2, '0')}Z` })])
+        : rowsAnswer([header('1', `2026-01-02T03:06:${String(edits).padStart(2, '0')}Z`)]);
+    const page = await read();
+    expect(page).toMatchObject({ records: [], rejected: [{ id: '1', code: 'CHANGED_WHILE_READ' }], lastId: '1' });
+    expect(edits).toBe(4);
+  });
+
+  it('a document that was deleted between header and lines is left to the next scan', async () => {
+    wire.answer = ({ query }) =>
+      isLines(query)
+        ? rowsAnswer([line('1', '1', { parent_modified: '2026-02-01T00:00:00Z' })])
+        : query.includes('t.id IN')
+          ? rowsAnswer([])
+          : rowsAnswer([header('1')]);
+    expect(await read()).toEqual({ records: [], rejected: [], lastId: '1', hasMore: false });
+  });
+});

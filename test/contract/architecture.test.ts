@@ -1,0 +1,193 @@
+// The rules of the house that a compiler doesn't know: who may import whom, and where the outside world may be touched.
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+type Source = { readonly file: string; readonly text: string; readonly code: string };
+
+const filesBelow = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\.ts$/.test(entry.name))
+    .map((entry) => path.posix.join(entry.parentPath, entry.name))
+    .sort();
+
+/** Comments say what they like. */
+const withoutComments = (text: string): string => text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/(^|[\s;{(,])\/\/.*$/gm, '$1');
+const read = (file: string): Source => {
+  const text = readFileSync(file, 'utf8');
+  return { file, text, code: withoutComments(text) };
+};
+
+const src = filesBelow('src').map(read);
+const everything = [...src, ...['test', 'migrations'].flatMap(filesBelow).map(read)];
+const offending = (sources: readonly Source[], rule: RegExp): string[] =>
+  sources.filter(({ code }) => rule.test(code)).map(({ file }) => file);
+const partOf = (file: string): string => file.split('/')[1] ?? '';
+
+const importsOf = ({ file, code }: Source): string[] =>
+  [...code.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*'([^']+)'/g)].map(([, target = '']) =>
+    target.startsWith('.') ? path.posix.normalize(path.posix.join(path.posix.dirname(file), target)) : target,
+  );
+
+/** `all`: any file of that part. `door`: only its index.ts. A list: these files of it, for the reason beside it. */
+type Access = 'all' | 'door' | readonly string[];
+const mayImport: Record<string, Record<string, Access>> = {
+  core: {},
+  db: { core: 'all' },
+  connectors: { core: 'all' },
+  // The warehouse turns the connectors' field types and values into columns, and knows nothing else of them.
+  warehouse: { core: 'all', db: 'all', connectors: ['connector.ts'] },
+  identity: { core: 'all', db: 'all' },
+  // A request's credential becomes a principal before any feature sees it.
+  http: { core: 'all', db: 'all', identity: 'all' },
+  sync: { core: 'all', db: 'all', warehouse: 'all', connectors: ['connector.ts', 'kinds.ts'] },
+  // Public keys are found by the same look-up as management keys; the warehouse's tables are what it reads.
+  public: { core: 'all', db: 'all', warehouse: 'all', identity: 'all' },
+  platform: {
+    core: 'all',
+    db: 'all',
+    http: 'all',
+    identity: 'all',
+    public: 'door',
+    sync: 'door',
+    warehouse: ['tenant-schema.ts'], // an organization's room is made with it and measured for it
+    connectors: ['connector.ts', 'netsuite/connection.ts'], // the words of its errors, and which addresses are an account's
+  },
+  // The demo acts as a customer, an ERP and an operator at once; nothing imports it but main.
+  demo: {
+    core: 'all',
+    db: 'all',
+    identity: 'all',
+    'config.ts': 'all',
+    'service.ts': 'all',
+    platform: ['organizations/organizations.service.ts'],
+  },
+  'config.ts': { core: 'all' },
+  // Publications left unfinished by a stopped process are taken up at the start.
+  'app.ts': {
+    core: 'all',
+    http: 'all',
+    identity: 'all',
+    platform: ['index.ts', 'api-schemas/publication.ts'],
+    public: 'door',
+    sync: 'door',
+  },
+  'service.ts': { core: 'all', db: 'all', 'app.ts': 'all', 'config.ts': 'all' },
+  // An operator's command does what no route does: it makes an organization and its first key without being anyone.
+  'admin.ts': { core: 'all', db: 'all', http: ['fields.ts'], identity: 'all', platform: 'all', 'config.ts': 'all', 'service.ts': 'all' },
+  'main.ts': { core: 'all', db: 'all', 'admin.ts': 'all', 'config.ts': 'all', 'service.ts': 'all', demo: ['demo.ts'] },
+};
+
+function isAllowed(from: string, to: string): boolean {
+  const access = mayImport[partOf(from)]?.[partOf(to)];
+  if (access === undefined || access === 'all') return access === 'all';
+  const inside = to.split('/').slice(2).join('/');
+  return access === 'door' ? inside === 'index.ts' : access.includes(inside);
+}
+
+describe('imports', () => {
+  it('go only where the table lets them', () => {
+    const wrong = src.flatMap((source) =>
+      importsOf(source)
+        .filter((target) => target.startsWith('src/') && partOf(target) !== partOf(source.file) && !isAllowed(source.file, target))
+        .map((target) => `${source.file} → ${target}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  it('leave no line of the table unused', () => {
+    const used = new Set(src.flatMap((source) => importsOf(source).map((target) => `${partOf(source.file)} → ${partOf(target)}`)));
+    const unused = Object.entries(mayImport).flatMap(([from, targets]) =>
+      Object.keys(targets)
+        .map((to) => `${from} → ${to}`)
+        .filter((edge) => !used.has(edge)),
+    );
+    expect(unused).toEqual([]);
+  });
+
+  it('reach the demo lazily, so that the service never loads it', () => {
+    expect(src.filter(({ code }) => /^import [^;]*'\.\/demo\//m.test(code)).map(({ file }) => file)).toEqual([]);
+  });
+
+  it('name files with their ending', () => {
+    const bare = everything.flatMap((source) =>
+      importsOf(source).filter((target) => /^(src|test|migrations)\//.test(target) && !/\.(ts|json)$/.test(target)),
+    );
+    expect(bare).toEqual([]);
+  });
+});
+
+describe('the outside world', () => {
+  it('Express is met at the edge alone', () => {
+    const users = src.filter((source) => importsOf(source).includes('express')).map(({ file }) => file);
+    expect(users.filter((file) => !/^src\/(app\.ts|http\/|public\/index\.ts|demo\/)/.test(file))).toEqual([]);
+  });
+
+  it('the environment is read in main.ts alone', () => {
+    expect(offending(src, /\bprocess\.env\b/)).toEqual(['src/main.ts']);
+  });
+
+  it('the system clock is read in core/clock.ts alone', () => {
+    expect(offending(src, /new Date\(\)|Date\.now\(\)/)).toEqual(['src/core/clock.ts']);
+  });
+
+  it('addresses that a customer typed are called through the guarded fetch', () => {
+    // The identity provider is the operator's, the demo's client calls its own service, and the clock watch wraps the guarded fetch.
+    expect(offending(src, /(?:await |return |= )fetch\(/)).toEqual([
+      'src/connectors/netsuite/clock-watch.ts',
+      'src/demo/management-client.ts',
+      'src/identity/access-token.ts',
+    ]);
+  });
+
+  it.each([
+    ['express', /^src\/(app|http\/express)\.ts$/, 2],
+    ['pg', /^src\/db\/connect\.ts$/, 1],
+    ['knex', /^src\/db\/connect\.ts$/, 1],
+    ['zod', /^src\/(config|http\/route)\.ts$/, 2],
+    ['jsonwebtoken', /^src\/(identity\/access-token|connectors\/netsuite\/auth)\.ts$/, 2],
+    ['jwks-rsa', /^src\/identity\/access-token\.ts$/, 1],
+    ['express-rate-limit', /^src\/http\/rate-limit\.ts$/, 1],
+    ['openapi3-ts', /^src\/(http|public)\/openapi\.ts$/, 2],
+    ['pino', /^src\/core\/log\.ts$/, 1],
+    ['node-cron', /^src\/sync\/scheduler\.ts$/, 1],
+    ['vitest', /^test\/contract\/architecture\.test\.ts$/, 1],
+    ['supertest', /^test\/setup\/api\.ts$/, 1],
+  ])('%s is imported where it does its work', (name, where, count) => {
+    const users = everything.filter(
+      (source) => where.test(source.file) && importsOf(source).some((target) => target === name || target.startsWith(`${name}/`)),
+    );
+    expect(users).toHaveLength(count);
+  });
+});
+
+/** This file names what it forbids. */
+const exceptThis = everything.filter(({ file }) => file !== 'test/contract/architecture.test.ts');
+
+describe('files', () => {
+  it('have at most 400 lines', () => {
+    const long = src.filter(({ text }) => text.split('\n').length > 401).map(({ file }) => file);
+    expect(long).toEqual([]);
+  });
+
+  it('are named for what they do', () => {
+    const vague = /^(utils?|helpers?|common|misc|manager|base|impl)$/;
+    expect(everything.filter(({ file }) => file.split(/[/.]/).some((part) => vague.test(part))).map(({ file }) => file)).toEqual([]);
+  });
+
+  it('are no barrels: an index is a door or a table of contents', () => {
+    expect(src.filter(({ file }) => file.endsWith('/index.ts')).map(({ file }) => file)).toEqual([
+      'src/platform/index.ts',
+      'src/public/index.ts',
+      'src/sync/index.ts',
+    ]);
+    expect(offending(src, /export \* from/)).toEqual([]);
+  });
+
+  it('export names, and know neither any nor enum nor non-null assertion', () => {
+    expect(offending(src, /export default/)).toEqual([]);
+    expect(offending(exceptThis, /:\s*any\b|<any\b|\bas any\b|\bany\[\]/)).toEqual([]);
+    expect(offending(everything, /^\s*(export )?(const )?enum /m)).toEqual([]);
+    expect(offending(src, /[\w)\]]!(\.|;|,|\)|\[)/)).toEqual([]);
+  });
+});

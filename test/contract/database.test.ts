@@ -1,0 +1,289 @@
+// What the database itself promises, whatever the code above it does: tenants apart, published versions fixed, the audit log kept.
+import type { Knex } from 'knex';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newId } from '../../src/core/id.ts';
+import { openKnex } from '../../src/db/connect.ts';
+import { inTransaction, type Tx } from '../../src/db/transaction.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { makeKey, makeMember, makeOrganization } from '../setup/organization.ts';
+
+/** Belong to no organization: the service's own counters, and people, who may belong to several. */
+const shared = ['knex_migrations', 'knex_migrations_lock', 'rate_limits', 'user_identities', 'users'];
+
+let database: TestDatabase;
+let admin: Knex;
+let mine: { id: string; ownerId: string };
+let other: { id: string; ownerId: string };
+let tables: string[];
+
+beforeAll(async () => {
+  database = await testDatabase();
+  admin = openKnex(database.address, null, 2);
+  mine = await makeOrganization(database.ctx);
+  other = await makeOrganization(database.ctx);
+  tables = (
+    await rows<{ name: string }>(
+      "select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') order by 1",
+    )
+  )
+    .map(({ name }) => name)
+    .filter((name) => !shared.includes(name));
+  await fillEveryTable(mine.id);
+});
+afterAll(async () => {
+  await admin.destroy();
+  await database.close();
+});
+
+const rows = async <T>(sql: string, bindings: readonly Knex.RawBinding[] = []): Promise<T[]> =>
+  (await admin.raw<{ rows: T[] }>(sql, bindings)).rows;
+const as = <T>(organizationId: string, work: (tx: Tx) => Promise<T>): Promise<T> =>
+  inTransaction({ db: database.ctx.db, organizationId }, work);
+/** As the service, in no organization. */
+const service = { raw: <T>(sql: string) => database.ctx.db.control.raw<{ rows: T[] }>(sql) };
+const organizationColumn = (table: string): string => (table === 'organizations' ? 'id' : 'organization_id');
+
+/** At least one row of the organization in every table, as the service would write it. */
+async function fillEveryTable(id: string): Promise<void> {
+  await makeKey(database.ctx, id);
+  await makeMember(database.ctx, id, ['team:read']);
+  const [configId, runId] = [newId(), newId()];
+  await as(id, async (tx) => {
+    const own = { organization_id: id };
+    const user = await tx('memberships').first<{ user_id: string }>('user_id');
+    await tx('audit_log').insert({ ...own, id: newId(), credential_kind: 'api-key', action: 'x', target_type: 'x' });
+    await tx('user_activity').insert({ ...own, user_id: user.user_id, month: '2026-01-01' });
+    await tx('erp_connections').insert({ ...own, kind: 'netsuite', account_id: '1', settings: '{}' });
+    await tx('erp_certificates').insert({ ...own, slot: 1, certificate_pem: 'x', private_key: 'x', not_after: new Date() });
+    await tx('erp_metadata').insert({ ...own, record_types: '[]', refreshed_at: new Date() });
+    await tx('sync_configs').insert({ ...own, id: configId, name: 'x', record_type: 'invoice', mode: 'full', deletions: 'none' });
+    await tx('sync_runs').insert({ ...own, id: runId, sync_config_id: configId, record_type: 'invoice', mode: 'full', trigger: 'manual' });
+    await tx('sync_run_events').insert({ ...own, run_id: runId, level: 'info', message: 'x' });
+    await tx('api_schemas').insert({ ...own, id: newId(), version: 'v1', created_by: user.user_id });
+    await tx('idempotency_keys').insert({ ...own, credential_id: 'x', route_id: 'x', key: 'x', request_hash: Buffer.from('x') });
+    await tx('warehouse_sizes').insert({ ...own, bytes: 1, records: 1, measured_at: new Date() });
+  });
+}
+
+describe('roles', () => {
+  it('the service works as one that row-level security binds and that owns no configuration', async () => {
+    const { rows: who } = await service.raw<{ current_user: string }>('select current_user');
+    expect(who[0]?.current_user).toBe('portal_service');
+    expect(
+      await rows(
+        "select rolname, rolsuper, rolbypassrls, rolcreaterole, rolcreatedb, rolcanlogin from pg_roles where rolname like 'portal\\_%' order by 1",
+      ),
+    ).toEqual(
+      ['portal_owner', 'portal_service', 'portal_simulator'].map((rolname) => ({
+        rolname,
+        rolsuper: false,
+        rolbypassrls: false,
+        rolcreaterole: false,
+        rolcreatedb: false,
+        rolcanlogin: false,
+      })),
+    );
+    expect(
+      await rows("select relname from pg_class where relnamespace = 'public'::regnamespace and relowner = 'portal_service'::regrole"),
+    ).toEqual([]);
+    expect(await rows("select from pg_auth_members where member = 'portal_service'::regrole")).toEqual([]);
+  });
+
+  it('these functions alone see across organizations, and only the service may call them', async () => {
+    const found = await rows<{ name: string; public: boolean; path: string[] }>(
+      `select proname as name, has_function_privilege('portal_simulator', oid, 'execute') as public, proconfig as path
+       from pg_proc where pronamespace = 'public'::regnamespace and prosecdef order by 1`,
+    );
+    expect(found.map(({ name }) => name)).toEqual(definers);
+    expect(found.filter((row) => row.public || !row.path?.some((setting) => setting.startsWith('search_path=public, pg_temp')))).toEqual(
+      [],
+    );
+  });
+});
+
+/** Adding one here is a decision: it answers one question across organizations, and no more than that. */
+const definers = [
+  'all_organizations',
+  'claim_sync_run',
+  'ended_staged_runs',
+  'ensure_user',
+  'find_api_key',
+  'find_identity',
+  'link_identity',
+  'memberships_of',
+  'prune_expired',
+  'scheduled_sync_configs',
+  'unfinished_publications',
+];
+
+describe('row-level security', () => {
+  it('is forced on every table that belongs to an organization, and these are all tables but the shared ones', async () => {
+    const found = await rows<{ name: string; forced: boolean; column: boolean }>(
+      `select relname as name, relrowsecurity and relforcerowsecurity as forced,
+              exists (select from pg_attribute a where a.attrelid = c.oid and a.attname in ('organization_id', 'slug')) as column
+       from pg_class c where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')`,
+    );
+    expect(found.filter(({ name, column }) => column === shared.includes(name))).toEqual([]);
+    expect(found.filter(({ forced, column, name }) => !forced && (column || name.startsWith('user')))).toEqual([]);
+  });
+
+  it('shows and gives nothing without an organization, or to another one, even to a query that forgets to ask', async () => {
+    for (const table of tables) {
+      const count = async (work: Promise<{ rows: { n: number }[] }>) => (await work).rows[0]?.n;
+      const sql = `select count(*)::int as n from ${table}`;
+      expect([table, await count(as(mine.id, (tx) => tx.raw(sql)))]).not.toEqual([table, 0]);
+      expect([table, await count(service.raw(sql))]).toEqual([table, 0]);
+      const foreign = `${sql} where ${organizationColumn(table)} = '${mine.id}'`;
+      expect([table, await count(as(other.id, (tx) => tx.raw(foreign)))]).toEqual([table, 0]);
+      const before = await rows(`select t::text from ${table} t where ${organizationColumn(table)} = '${mine.id}' order by 1`);
+      for (const write of [`update ${table} set ${organizationColumn(table)} = '${other.id}'`, `delete from ${table}`]) {
+        // Row-level security leaves nothing to write; a table that only grows refuses by its grants.
+        await service.raw(write).catch(() => undefined);
+        await as(other.id, (tx) => tx.raw(`${write} where ${organizationColumn(table)} = '${mine.id}'`)).catch(() => undefined);
+      }
+      expect([table, await rows(`select t::text from ${table} t where ${organizationColumn(table)} = '${mine.id}' order by 1`)]).toEqual([
+        table,
+        before,
+      ]);
+    }
+  });
+
+  it('refuses a row put into another organization', async () => {
+    const insert = { id: newId(), organization_id: mine.id, name: 'x' };
+    await expect(as(other.id, (tx) => tx('roles').insert(insert))).rejects.toThrow(/row-level security/);
+    await expect(database.ctx.db.control('roles').insert(insert)).rejects.toThrow(/row-level security/);
+    await expect(
+      as(mine.id, (tx) => tx('roles').where({ organization_id: mine.id }).update({ organization_id: other.id })),
+    ).rejects.toThrow(/row-level security/);
+  });
+
+  it('hides people from organizations they have nothing to do with', async () => {
+    const seen = (id: string) => as(id, async (tx) => (await tx('users').select<{ id: string }[]>('id')).map((user) => user.id));
+    expect(await seen(mine.id)).toContain(mine.ownerId);
+    expect(await seen(other.id)).toEqual([other.ownerId]);
+    expect((await service.raw('select * from users')).rows).toEqual([]);
+    await expect(service.raw('select * from user_identities')).rejects.toThrow(/permission denied/);
+    await expect(as(mine.id, (tx) => tx('users').update({ email: 'x' }))).rejects.toThrow(/permission denied/);
+  });
+});
+
+describe('a published version', () => {
+  const publish = async (version: string): Promise<string> => {
+    const id = newId();
+    await as(mine.id, (tx) =>
+      tx('api_schemas').insert({
+        id,
+        organization_id: mine.id,
+        version,
+        status: 'published',
+        bindings: '{}',
+        openapi: '{}',
+        published_at: new Date(),
+        created_by: mine.ownerId,
+      }),
+    );
+    return id;
+  };
+
+  it('can not change in anything but status and sunset, whoever writes', async () => {
+    const id = await publish('v101');
+    const columns = await rows<{ name: string }>(
+      "select column_name as name from information_schema.columns where table_schema = 'public' and table_name = 'api_schemas' order by 1",
+    );
+    const changes: Record<string, string> = {
+      id: 'gen_random_uuid()',
+      organization_id: `'${other.id}'`,
+      version: "'v102'",
+      name: "'x'",
+      notes: "'x'",
+      endpoints: `'[{"x":1}]'`,
+      revision: '9',
+      publication: "'{}'",
+      bindings: `'{"x":1}'`,
+      openapi: "'x'",
+      published_at: "'2020-01-01'",
+      published_by: 'gen_random_uuid()',
+      created_by: 'gen_random_uuid()',
+      created_at: "'2020-01-01'",
+    };
+    const free = ['status', 'sunset_at', 'updated_at'];
+    expect([...Object.keys(changes), ...free].sort()).toEqual(columns.map(({ name }) => name));
+    for (const [column, value] of Object.entries(changes)) {
+      const sql = `update api_schemas set ${column} = ${value} where id = '${id}'`;
+      await expect(
+        as(mine.id, (tx) => tx.raw(sql)),
+        column,
+      ).rejects.toThrow(/Published schemas are immutable|row-level security/);
+      await expect(admin.raw(sql), column).rejects.toThrow('Published schemas are immutable');
+    }
+    await as(mine.id, (tx) =>
+      tx('api_schemas').where({ id }).update({ status: 'deprecated', sunset_at: new Date(), updated_at: new Date() }),
+    );
+    await as(mine.id, (tx) => tx('api_schemas').where({ id }).update({ status: 'retired' }));
+    await expect(as(mine.id, (tx) => tx('api_schemas').where({ id }).update({ status: 'draft' }))).rejects.toThrow(
+      'Published schemas are immutable',
+    );
+  });
+
+  it('can not be deleted, but goes with its organization', async () => {
+    const id = await publish('v103');
+    await expect(as(mine.id, (tx) => tx('api_schemas').where({ id }).delete())).rejects.toThrow('Published schemas are immutable');
+    await expect(admin('api_schemas').where({ id }).delete()).rejects.toThrow('Published schemas are immutable');
+    await expect(as(mine.id, (tx) => tx.raw('truncate api_schemas'))).rejects.toThrow(/permission denied/);
+    const doomed = await makeOrganization(database.ctx);
+    await as(doomed.id, (tx) =>
+      tx('api_schemas').insert({
+        id: newId(),
+        organization_id: doomed.id,
+        version: 'v1',
+        status: 'published',
+        bindings: '{}',
+        openapi: '{}',
+        published_at: new Date(),
+        created_by: doomed.ownerId,
+      }),
+    );
+    await as(doomed.id, (tx) => tx('organizations').where({ id: doomed.id }).delete());
+    expect(await rows('select from api_schemas where organization_id = ?', [doomed.id])).toEqual([]);
+  });
+});
+
+describe('the audit log', () => {
+  it('can be added to and read, and neither changed nor emptied', async () => {
+    for (const sql of ["update audit_log set action = 'y'", 'delete from audit_log', 'truncate audit_log'])
+      await expect(as(mine.id, (tx) => tx.raw(sql))).rejects.toThrow(/permission denied/);
+  });
+});
+
+describe('prune_expired', () => {
+  it('takes what is over its time and leaves what is not', async () => {
+    const last = await as(mine.id, (tx) => tx('sync_runs').first<{ id: string; sync_config_id: string }>('id', 'sync_config_id'));
+    const old = {
+      organization_id: mine.id,
+      sync_config_id: last.sync_config_id,
+      record_type: 'invoice',
+      mode: 'full',
+      trigger: 'manual',
+      status: 'failed',
+    };
+    await as(mine.id, async (tx) => {
+      await tx('sync_runs').insert({ ...old, id: newId(), queued_at: '2020-01-01', finished_at: '2020-01-01' });
+      await tx('sync_run_events').insert({ organization_id: mine.id, run_id: last.id, level: 'info', message: 'old', at: '2020-01-01' });
+      await tx('idempotency_keys').insert({
+        organization_id: mine.id,
+        credential_id: 'x',
+        route_id: 'x',
+        key: 'old',
+        request_hash: Buffer.from('x'),
+        created_at: '2020-01-01',
+      });
+      await tx('rate_limits').insert({ key: 'old', hits: 1, resets_at: '2020-01-01' });
+      await tx('rate_limits').insert({ key: 'new', hits: 1, resets_at: new Date(Date.now() + 60_000) });
+    });
+    await service.raw('select prune_expired()');
+    const counts = await rows<{ counts: number[] }>(
+      `select array[(select count(*) from sync_runs), (select count(*) from sync_run_events), (select count(*) from idempotency_keys), (select count(*) from rate_limits)]::int[] as counts`,
+    );
+    expect(counts[0]?.counts).toEqual([1, 1, 1, 1]);
+  });
+});

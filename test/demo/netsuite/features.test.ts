@@ -1,0 +1,111 @@
+// What is switched on in the account and what the role sees, for queries and for the record service alike.
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { detailOf, idOf, openShop } from './test-account.ts';
+
+let shop: Awaited<ReturnType<typeof openShop>>;
+beforeAll(async () => {
+  shop = await openShop();
+});
+afterEach(() => {
+  shop.account.setFeatures({ oneWorld: false, multipleCurrencies: true });
+  for (const table of ['customer', 'transactionline']) shop.account.setVisible(table, true);
+  shop.account.setColumnVisible('customer', 'email', true);
+  shop.account.setColumnVisible('transactionline', 'rate', true);
+});
+afterAll(() => shop.close());
+
+const catalog = async (): Promise<unknown[]> => (await shop.get('record/v1/metadata-catalog')).body.items.map(({ name }) => name);
+const propertiesOf = async (type: string): Promise<string[]> => {
+  const { body } = await shop.get(`record/v1/metadata-catalog/${type}`, { accept: 'application/schema+json' });
+  return Object.keys(body['properties'] as object);
+};
+
+describe('OneWorld', () => {
+  it('off: no subsidiaries in queries, records or metadata', async () => {
+    expect(await shop.refusal('SELECT id FROM subsidiary')).toBe("Search error occurred: Record 'subsidiary' was not found.");
+    expect(await shop.refusal('SELECT id FROM customersubsidiaryrelationship')).toContain('was not found.');
+    for (const table of ['transaction', 'transactionline', 'customer', 'item']) {
+      expect(await shop.refusal(`SELECT subsidiary FROM ${table}`), table).toContain("Unknown identifier 'subsidiary'");
+    }
+    expect((await shop.get('record/v1/subsidiary')).status).toBe(404);
+    expect((await shop.get('record/v1/metadata-catalog/subsidiary')).status).toBe(404);
+    expect(await catalog()).not.toContain('subsidiary');
+    expect(await propertiesOf('invoice')).not.toContain('subsidiary');
+    expect((await shop.get('record/v1/customer/1')).body).not.toHaveProperty('subsidiary');
+  });
+
+  it('on: a table, a column, a property, and a subsidiary that customers must name', async () => {
+    shop.account.setFeatures({ oneWorld: true });
+    expect(
+      await shop.rows(
+        'SELECT t.subsidiary, BUILTIN.DF(t.subsidiary) AS name, s.fullname FROM transaction t JOIN subsidiary s ON s.id = t.subsidiary',
+      ),
+    ).toEqual([{ links: [], subsidiary: '1', name: 'Parent Company', fullname: 'Parent Company' }]);
+    expect(await shop.rows('SELECT entity, isprimarysub FROM customersubsidiaryrelationship ORDER BY entity', { limit: 1 })).toMatchObject([
+      { entity: '1', isprimarysub: 'T' },
+    ]);
+    expect((await shop.get('record/v1/customer/1')).body).toMatchObject({ subsidiary: { id: '1', refName: 'Parent Company' } });
+    expect(await catalog()).toContain('subsidiary');
+    expect(detailOf(await shop.send('POST', 'record/v1/customer', { companyName: 'x' }))[1]).toContain(
+      'Please enter value(s) for: Subsidiary',
+    );
+    expect(detailOf(await shop.send('POST', 'record/v1/customer', { companyName: 'x', subsidiary: '2' }))[1]).toContain(
+      'Invalid Field Value 2',
+    );
+    const id = idOf(await shop.send('POST', 'record/v1/customer', { companyName: 'x', subsidiary: { id: '1' } }));
+    expect((await shop.get(`record/v1/customer/${id}`)).body).toMatchObject({ subsidiary: { id: '1' } });
+  });
+});
+
+describe('one currency', () => {
+  it('hides the currency table and every column of a currency', async () => {
+    shop.account.setFeatures({ multipleCurrencies: false });
+    expect(await shop.refusal('SELECT id FROM currency')).toContain("Record 'currency' was not found.");
+    expect(await shop.refusal('SELECT exchangerate FROM transaction')).toContain("Unknown identifier 'exchangerate'");
+    expect((await shop.get('record/v1/currency/1')).status).toBe(404);
+    const { body } = await shop.get('record/v1/invoice/101');
+    expect([body['currency'], body['exchangeRate'], body['total']]).toEqual([undefined, undefined, 30.1]);
+    const id = idOf(await shop.send('POST', 'record/v1/customer', { companyName: 'x', currency: '1' }));
+    shop.account.setFeatures({ multipleCurrencies: true });
+    expect((await shop.get(`record/v1/customer/${id}`)).body).toMatchObject({ currency: { id: '1' } });
+  });
+});
+
+describe('what the role cannot see', () => {
+  it('a table: its records are neither read nor written, though the catalogue lists them', async () => {
+    shop.account.setVisible('customer', false);
+    for (const answer of [
+      await shop.get('record/v1/customer'),
+      await shop.get('record/v1/customer/1'),
+      await shop.send('POST', 'record/v1/customer', {}),
+      await shop.send('DELETE', 'record/v1/customer/2'),
+    ]) {
+      expect([answer.status, answer.body['o:errorDetails'][0]?.['o:errorCode']]).toEqual([403, 'INSUFFICIENT_PERMISSION']);
+    }
+    expect(await catalog()).toContain('customer');
+    shop.account.setVisible('transactionline', false);
+    expect((await shop.get('record/v1/invoice/101')).body).not.toHaveProperty('item');
+  });
+
+  it('a column: its property is left out, unknown to filters and to writes', async () => {
+    const id = idOf(await shop.send('POST', 'record/v1/customer', { companyName: 'x', email: 'kept@example.com' }));
+    shop.account.setColumnVisible('customer', 'email', false);
+    expect((await shop.get(`record/v1/customer/${id}`)).body).not.toHaveProperty('email');
+    expect(detailOf(await shop.get('record/v1/customer?q=email EMPTY'))[2]).toBe('NONEXISTENT_FIELD');
+    const patched = await shop.send('PATCH', `record/v1/customer/${id}`, { email: null });
+    expect(patched.headers.get('x-netsuite-propertyvalidation')).toBe('email');
+    shop.account.setColumnVisible('customer', 'email', true);
+    expect((await shop.get(`record/v1/customer/${id}`)).body['email']).toBe('kept@example.com');
+    shop.account.setColumnVisible('transactionline', 'rate', false);
+    const { body } = await shop.get('record/v1/invoice/101/item');
+    expect(Object.keys(body.items[0] ?? {})).toEqual(['links', 'line', 'item', 'quantity', 'amount']);
+  });
+});
+
+it('vendors, employees and contacts are there to be read, of which there are none', async () => {
+  for (const type of ['vendor', 'employee', 'contact']) {
+    expect((await shop.get(`record/v1/${type}`)).body).toMatchObject({ count: 0, hasMore: false, totalResults: 0, items: [] });
+    expect(await shop.rows(`SELECT id, entityid FROM ${type}`)).toEqual([]);
+    expect((await shop.get(`record/v1/${type}/1`)).status).toBe(404);
+  }
+});

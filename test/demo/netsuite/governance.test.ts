@@ -1,0 +1,109 @@
+// How many calls at once, how slow, which of them fail; and the caps of a query.
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { openShop } from './test-account.ts';
+
+let shop: Awaited<ReturnType<typeof openShop>>;
+beforeAll(async () => {
+  shop = await openShop({ concurrencyLimit: 2, latencyMs: 0 });
+});
+afterEach(() => {
+  shop.account.setLatency(0);
+  shop.account.clearFaults();
+  shop.account.setSwitches({ retryAfterSeconds: null, beyondCap: 'truncate' });
+});
+afterAll(() => shop.close());
+
+const Q = 'SELECT id FROM currency';
+
+describe('the concurrency limit', () => {
+  it('429 with NetSuite’s body for every call over it, and none afterwards', async () => {
+    shop.account.setLatency(150);
+    const answers = await Promise.all(Array.from({ length: 6 }, () => shop.query(Q)));
+    const refused = answers.filter(({ status }) => status === 429);
+    expect([answers.filter(({ status }) => status === 200).length, refused.length]).toEqual([2, 4]);
+    expect(refused[0]?.headers.has('retry-after')).toBe(false);
+    expect(refused[0]?.body).toEqual({
+      type: 'https://www.w3.org/Protocols/rfc2616/rfc2616-sec10.html',
+      title: 'Bad Request',
+      status: 429,
+      'o:errorCode': 'USER_ERROR',
+      'o:errorDetails': [{ detail: 'Concurrent request limit exceeded. Request blocked.', 'o:errorCode': 'CONCURRENCY_LIMIT_EXCEEDED' }],
+    });
+    for (let i = 0; i < 20; i += 1) expect((await shop.query(Q)).status).toBe(200);
+  });
+
+  it('is let go by a caller who hangs up, and tells how long to wait if it is to', async () => {
+    shop.account.setLatency(300);
+    shop.account.setSwitches({ retryAfterSeconds: 7 });
+    const hangUp = new AbortController();
+    const url = `${shop.account.url}/services/rest/system/v1/serverTime`;
+    const calls = [0, 1].map(() =>
+      fetch(url, { headers: { authorization: shop.authorization }, signal: hangUp.signal }).catch(() => undefined),
+    );
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    expect((await shop.get('system/v1/serverTime')).headers.get('retry-after')).toBe('7');
+    hangUp.abort();
+    await Promise.all(calls);
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    expect((await shop.get('system/v1/serverTime')).status).toBe(200);
+  });
+
+  it('governanceLimits tells it; there is no limit of nothing', async () => {
+    expect((await shop.get('system/v1/governanceLimits')).body).toMatchObject({ accountConcurrencyLimit: 2 });
+    shop.account.setConcurrencyLimit(9);
+    expect((await shop.get('system/v1/governanceLimits')).body).toMatchObject({ accountConcurrencyLimit: 9 });
+    expect(() => shop.account.setConcurrencyLimit(0)).toThrow(RangeError);
+  });
+});
+
+describe('latency and faults', () => {
+  it('every call takes as long as told', async () => {
+    shop.account.setLatency(120);
+    const started = performance.now();
+    await shop.query(Q);
+    expect(performance.now() - started).toBeGreaterThan(110);
+  });
+
+  it('every nth matching call fails', async () => {
+    shop.account.injectFault({ path: /suiteql/, times: 2, every: 3, status: 503 });
+    const statuses: number[] = [];
+    for (let i = 0; i < 9; i += 1) {
+      statuses.push((await shop.query(Q)).status);
+      await shop.get('system/v1/serverTime'); // doesn't count
+    }
+    expect(statuses).toEqual([200, 200, 503, 200, 200, 503, 200, 200, 200]);
+  });
+
+  it('clearFaults leaves none', async () => {
+    shop.account.injectFault({ path: /./, times: 5, status: 500 });
+    shop.account.clearFaults();
+    expect((await shop.query(Q)).status).toBe(200);
+  });
+});
+
+describe('the caps of a query', () => {
+  // Fifteen statuses, three times over: 3,375 rows.
+  const MANY = 'SELECT a.id FROM transactionstatus a, transactionstatus b, transactionstatus c ORDER BY a.fullname, b.fullname, c.fullname';
+
+  it('a thousand pages, and then nothing more without a word', async () => {
+    const last = await shop.query(MANY, { limit: 1, offset: 999 });
+    expect(last.body).toMatchObject({ count: 1, hasMore: false, totalResults: 1000 });
+    expect((await shop.query(MANY, { limit: 1, offset: 1000 })).body).toMatchObject({ count: 0, hasMore: false, totalResults: 1000 });
+  });
+
+  it('or a refusal, with more promised until then', async () => {
+    shop.account.setSwitches({ beyondCap: 'refuse' });
+    const last = await shop.query(MANY, { limit: 1, offset: 999 });
+    expect(last.body).toMatchObject({ count: 1, hasMore: true, totalResults: 1000 });
+    const beyond = await shop.query(MANY, { limit: 1, offset: 1000 });
+    expect([beyond.status, beyond.body['o:errorDetails'][0]?.['o:errorQueryParam']]).toEqual([400, 'offset']);
+  });
+
+  it('a hundred thousand rows', async () => {
+    const more = `${MANY.replace(' ORDER BY a.fullname, b.fullname, c.fullname', '')}, transactionstatus d, transactionstatus e WHERE e.id = 'A' ORDER BY a.fullname, b.fullname, c.fullname, d.fullname, e.fullname`;
+    expect((await shop.query(more, { offset: 99_000 })).body).toMatchObject({ count: 1000, hasMore: false, totalResults: 100_000 });
+    shop.account.setSwitches({ beyondCap: 'refuse' });
+    expect((await shop.query(more, { offset: 99_000 })).body).toMatchObject({ count: 1000, hasMore: true, totalResults: 100_000 });
+    expect((await shop.query(more, { offset: 100_000 })).status).toBe(400);
+  });
+});

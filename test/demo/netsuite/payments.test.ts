@@ -1,0 +1,226 @@
+// Payments and credit memos applied to invoices through the record service.
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { detailOf, idOf, openShop } from './test-account.ts';
+
+const T = '2011-07-01 10:00:00';
+const ACCESSING = 'Error while accessing a resource. ';
+// Invoices of customer 1 by the files: 101 over 30.10, 110 over 50; of customer 2: 201 over 40, of which a credit memo pays 15.
+const transactions = [
+  `101,I1,CustInvc,2011-07-01,1,1,1,T,30.10,${T},${T}`,
+  `110,I2,CustInvc,2011-07-01,1,1,1,T,50,${T},${T}`,
+  `201,I3,CustInvc,2011-07-01,2,1,1,T,40,${T},${T}`,
+  `202,C1,CustCred,2011-07-01,2,1,1,T,-15,${T},${T}`,
+];
+const lines = [
+  [101, -30.1],
+  [110, -50],
+  [201, -40],
+  [202, 15],
+].map(([id, amount], i) => `${i + 1},1,${id},1,10,,${Math.sign(amount ?? 0)},1,${amount},F,F,${T}`);
+
+let shop: Awaited<ReturnType<typeof openShop>>;
+beforeAll(async () => {
+  shop = await openShop({}, { transaction: transactions, transactionline: lines });
+  await shop.account.setBusinessTime(new Date('2011-07-05T10:00:00Z'));
+});
+afterEach(() => shop.account.setSwitches({ paymentTouchesInvoice: true, transformsInvoiceToPayment: false, statusFilter: 'letter' }));
+afterAll(() => shop.close());
+
+const one = async (q: string) => (await shop.rows(q))[0];
+const invoice = (id: string | number) =>
+  one(
+    `SELECT status, foreignamountpaid AS paid, foreignamountunpaid AS unpaid, TO_CHAR(lastmodifieddate, 'MM-DD') AS changed FROM transaction WHERE id = ${id}`,
+  );
+const apply = (...docs: [doc: number, amount?: number][]) => ({
+  items: docs.map(([doc, amount]) => ({ doc: { id: String(doc) }, apply: true, ...(amount === undefined ? {} : { amount }) })),
+});
+const pay = (body: object) => shop.send('POST', 'record/v1/customerPayment', { customer: { id: '1' }, ...body });
+const remove = (id: string) => shop.send('DELETE', `record/v1/customerPayment/${id}`);
+
+describe('POST customerPayment', () => {
+  it('pays invoices in part and in full, with links, and touches them', async () => {
+    const id = idOf(
+      await pay({ payment: 60.1, tranId: 'PORTAL-1', externalId: 'portal-1', account: { id: '6' }, apply: apply([101, 30.1], [110, 20]) }),
+    );
+    expect(await invoice(101)).toMatchObject({ status: 'B', paid: '30.1', changed: '07-05' });
+    expect(await invoice(110)).toMatchObject({ status: 'A', paid: '20', unpaid: '30', changed: '07-05' });
+    expect(
+      await one(
+        `SELECT type, tranid, entity, foreigntotal AS total, status, BUILTIN.DF(status) AS label, account FROM transaction WHERE id = ${id}`,
+      ),
+    ).toEqual({
+      links: [],
+      type: 'CustPymt',
+      tranid: 'PORTAL-1',
+      entity: '1',
+      total: '60.1',
+      status: 'C',
+      label: 'Payment : Deposited',
+      account: '6',
+    });
+    const link = await shop.rows(
+      `SELECT previousdoc, previoustype, nexttype, linktype, foreignamount, TO_CHAR(lastmodifieddate, 'MM-DD') AS at FROM nexttransactionlinelink WHERE nextdoc = ${id} ORDER BY previousdoc`,
+    );
+    expect(link).toMatchObject([
+      { previousdoc: '101', previoustype: 'CustInvc', nexttype: 'CustPymt', linktype: 'Payment', foreignamount: '30.1', at: '07-05' },
+      { previousdoc: '110', foreignamount: '20' },
+    ]);
+    expect(await shop.rows(`SELECT nextdoc FROM previoustransactionlinelink WHERE previousdoc = 101`)).toMatchObject([{ nextdoc: id }]);
+    const { body } = await shop.get(`record/v1/customerPayment/${id}?expandSubResources=true`);
+    expect(body).toMatchObject({
+      customer: { id: '1' },
+      payment: 60.1,
+      applied: 50.1,
+      unapplied: 10,
+      apply: { totalResults: 2, items: [{ doc: { id: '101', refName: 'Invoice #I1' }, amount: 30.1, apply: true }, {}] },
+    });
+    // 30 due less 10 paid ahead.
+    expect(await one('SELECT balancesearch AS b FROM customer WHERE id = 1')).toMatchObject({ b: '20' });
+    expect(detailOf(await shop.send('DELETE', 'record/v1/invoice/101'))[1]).toContain('linked to by one or more transactions');
+    expect((await remove(id)).status).toBe(204);
+    expect(await invoice(101)).toMatchObject({ status: 'A', unpaid: '30.1' });
+    expect(await shop.rows(`SELECT nextdoc FROM nexttransactionlinelink WHERE nextdoc = ${id}`)).toEqual([]);
+    expect(await shop.rows(`SELECT type, name FROM deletedrecord WHERE recordid = ${id}`)).toMatchObject([
+      { type: 'Customer Payment', name: 'PORTAL-1' },
+    ]);
+  });
+
+  it('amounts left out: of a line, what is due or left; of the payment, what it applies', async () => {
+    const first = idOf(await pay({ payment: 40, apply: apply([101], [110]) }));
+    expect([await invoice(101), await invoice(110)]).toMatchObject([{ unpaid: '0' }, { paid: '9.9' }]);
+    await remove(first);
+    const second = idOf(await pay({ apply: apply([101], [110, 5]) }));
+    expect((await shop.get(`record/v1/customerPayment/${second}`)).body).toMatchObject({ payment: 35.1, unapplied: 0 });
+    await remove(second);
+  });
+
+  it('does not touch the invoice’s last change where that is so', async () => {
+    shop.account.setSwitches({ paymentTouchesInvoice: false });
+    await shop.account.setBusinessTime(new Date('2011-07-09T10:00:00Z'));
+    const id = idOf(await pay({ payment: 1, apply: apply([110, 1]) }));
+    expect(await invoice(110)).toMatchObject({ paid: '1', changed: '07-05' });
+    await remove(id);
+    expect(await invoice(110)).toMatchObject({ paid: '0', changed: '07-05' });
+  });
+
+  const refused: [name: string, body: object, detail: string][] = [
+    [
+      'more than is due',
+      { payment: 100, apply: apply([101, 30.11]) },
+      'The amount applied to the transaction 101 exceeds what is due on it.',
+    ],
+    [
+      'the same twice over',
+      { payment: 100, apply: apply([101, 20], [101, 31]) },
+      'The amount applied to the transaction 101 exceeds what is due on it.',
+    ],
+    ['more than is paid', { payment: 10, apply: apply([101, 5], [110, 6]) }, 'The amounts applied exceed the amount of this transaction.'],
+    ['another customer’s invoice', { payment: 10, apply: apply([201, 1]) }, 'The transaction 201 is not an open invoice of this customer.'],
+    ['a credit memo', { payment: 10, apply: apply([202, 1]) }, 'The transaction 202 is not an open invoice of this customer.'],
+    ['what is not there', { payment: 10, apply: apply([999, 1]) }, 'Invalid Field Value 999 for the following field: doc'],
+    ['nothing', {}, 'Please enter value(s) for: Payment Amount'],
+    ['less than nothing', { payment: -5 }, 'Invalid Field Value -5 for the following field: payment'],
+    ['a line of less than nothing', { payment: 5, apply: apply([101, -1]) }, 'Invalid Field Value -1 for the following field: amount'],
+    ['no invoice named', { payment: 5, apply: { items: [{ amount: 1 }] } }, 'Please enter value(s) for: Apply To'],
+  ];
+  it.each(refused)('400 for %s, and nothing is there of it', async (_name, body, detail) => {
+    expect(detailOf(await pay(body)).slice(0, 2)).toEqual([400, ACCESSING + detail]);
+    expect(await one("SELECT COUNT(*) AS n FROM transaction WHERE type = 'CustPymt'")).toMatchObject({ n: '0' });
+    expect(await invoice(101)).toMatchObject({ unpaid: '30.1' });
+  });
+
+  it('400 for an invoice that is paid already, and for a total below what is paid', async () => {
+    const id = idOf(await pay({ payment: 30.1, apply: apply([101]) }));
+    expect(detailOf(await pay({ payment: 1, apply: apply([101, 1]) }))[1]).toContain('is not an open invoice');
+    expect(
+      detailOf(await shop.send('PATCH', 'record/v1/invoice/101?replace=item', { item: { items: [{ item: '10', amount: 5 }] } }))[1],
+    ).toContain('cannot be less than what is applied');
+    expect(await invoice(101)).toMatchObject({ status: 'B', paid: '30.1' });
+    await remove(id);
+  });
+
+  it('of five that pay the same invoice at once one does', async () => {
+    const answers = await Promise.all(Array.from({ length: 5 }, () => pay({ payment: 30.1, apply: apply([101, 30.1]) })));
+    const made = answers.filter(({ status }) => status === 204);
+    expect([made.length, (await invoice(101))?.['paid']]).toEqual([1, '30.1']);
+    await remove(idOf(made[0] ?? { status: 0, headers: new Headers(), body: {} as never }));
+  });
+});
+
+describe('PATCH customerPayment', () => {
+  it('changes an amount, takes a line back, adds one, or puts all anew', async () => {
+    const id = idOf(await pay({ payment: 40, apply: apply([101, 10]) }));
+    const patch = (body: object, query = '') => shop.send('PATCH', `record/v1/customerPayment/${id}${query}`, body);
+    expect((await patch({ apply: apply([101, 20], [110, 20]) })).status).toBe(204);
+    expect([await invoice(101), await invoice(110)]).toMatchObject([{ paid: '20' }, { paid: '20' }]);
+    expect((await patch({ apply: { items: [{ doc: '101', apply: false }] } })).status).toBe(204);
+    expect(await invoice(101)).toMatchObject({ paid: '0' });
+    expect((await patch({ apply: apply([101, 7]) }, '?replace=apply')).status).toBe(204);
+    expect([await invoice(101), await invoice(110)]).toMatchObject([{ paid: '7' }, { paid: '0' }]);
+    expect(detailOf(await patch({ payment: 6 }))[1]).toContain('The amounts applied exceed');
+    expect((await patch({ memo: 'noted' })).status).toBe(204);
+    expect((await shop.get(`record/v1/customerPayment/${id}`)).body).toMatchObject({ memo: 'noted', payment: 40, applied: 7 });
+    await remove(id);
+  });
+});
+
+describe('a credit memo', () => {
+  it('of the files pays by rule, and makes room for a payment; one that was written pays what it says', async () => {
+    expect(await invoice(201)).toMatchObject({ paid: '15', unpaid: '25' });
+    const payment = idOf(await shop.send('POST', 'record/v1/customerPayment', { customer: '2', payment: 25, apply: apply([201, 25]) }));
+    expect(await invoice(201)).toMatchObject({ status: 'B', paid: '40' });
+    await remove(payment);
+    const memo = idOf(
+      await shop.send('POST', 'record/v1/creditMemo', {
+        entity: '2',
+        item: { items: [{ item: '10', amount: 12 }] },
+        apply: apply([201, 10]),
+      }),
+    );
+    expect(await invoice(201)).toMatchObject({ paid: '25', unpaid: '15' });
+    expect((await shop.get(`record/v1/creditMemo/${memo}`)).body).toMatchObject({ applied: 10, unapplied: 2, total: 12 });
+    expect((await shop.send('DELETE', 'record/v1/creditMemo/202')).status).toBe(204);
+    expect(await invoice(201)).toMatchObject({ paid: '10' });
+    await shop.send('DELETE', `record/v1/creditMemo/${memo}`);
+  });
+});
+
+describe('transforms of an invoice', () => {
+  it('to a payment only where that works; to a credit memo that is applied to it', async () => {
+    const to = (target: string, body?: object) => shop.send('POST', `record/v1/invoice/110/!transform/${target}`, body);
+    expect((await to('customerPayment')).status).toBe(400);
+    shop.account.setSwitches({ transformsInvoiceToPayment: true });
+    const payment = idOf(await to('customerPayment', { memo: 'all of it' }));
+    expect((await shop.get(`record/v1/customerPayment/${payment}`)).body).toMatchObject({
+      payment: 50,
+      applied: 50,
+      memo: 'all of it',
+      customer: { id: '1' },
+    });
+    await remove(payment);
+    const credit = idOf(await to('creditMemo'));
+    expect((await shop.get(`record/v1/creditMemo/${credit}`)).body).toMatchObject({ total: 50, applied: 50 });
+    expect(await invoice(110)).toMatchObject({ status: 'B' });
+    await shop.send('DELETE', `record/v1/creditMemo/${credit}`);
+  });
+});
+
+describe('the status in conditions', () => {
+  it('is a letter, or the type and a letter, and is selected as a letter either way', async () => {
+    const count = async (status: string) =>
+      (await one(`SELECT COUNT(*) AS n FROM transaction t WHERE t.status = '${status}' AND type = 'CustInvc'`))?.['n'];
+    expect([await count('A'), await count('CustInvc:A')]).toEqual(['3', '0']);
+    shop.account.setSwitches({ statusFilter: 'typed' });
+    expect([await count('A'), await count('CustInvc:A')]).toEqual(['0', '3']);
+    expect(
+      await shop.rows(
+        "SELECT status, CASE WHEN status = 'A' THEN 1 ELSE 0 END AS open FROM transaction WHERE status IN ('CustInvc:A') GROUP BY status",
+      ),
+    ).toMatchObject([{ status: 'A', open: '1' }]);
+    expect(
+      await shop.rows(
+        "SELECT t.status FROM transaction t JOIN transactionstatus s ON s.id = 'A' AND t.status = 'CustInvc:A' AND s.trantype = t.type WHERE t.id = 101",
+      ),
+    ).toMatchObject([{ status: 'A' }]);
+  });
+});

@@ -1,0 +1,251 @@
+// Days that are held back and come one by one: they end in the same books as all of them at once, whatever happens on the way.
+import { spawn } from 'node:child_process';
+import path from 'node:path';
+import { afterAll, afterEach, describe, expect, inject, it, vi } from 'vitest';
+import type { NetsuiteAccountOptions } from '../../../src/demo/netsuite/account.ts';
+import { ACCOUNT_ID, asAdmin, dropDatabase, idOf, makeFolder, newDatabase, openShop, SLICE, startOn } from './test-account.ts';
+
+const TABLES = ['customer', 'item', 'transaction', 'transactionline', 'application', 'books'];
+
+/** One sum per table; numbers count by value. */
+const booksOf = (database: string): Promise<Record<string, string>> =>
+  asAdmin(database, async (client) => {
+    const sums: Record<string, string> = {};
+    for (const table of TABLES) {
+      const { rows: columns } = await client.query<{ name: string }>(
+        `SELECT CASE data_type WHEN 'numeric' THEN 'trim_scale(' || column_name || ')' ELSE column_name END AS name
+         FROM information_schema.columns WHERE table_schema = 'ledger' AND table_name = $1 ORDER BY column_name`,
+        [table],
+      );
+      const row = `row(${columns.map(({ name }) => name).join(', ')})::text`;
+      const { rows } = await client.query<{ sum: string }>(
+        `SELECT count(*) || ' ' || md5(string_agg(${row}, '|' ORDER BY ${row})) AS sum FROM ledger.${table}`,
+      );
+      sums[table] = rows[0]?.sum ?? '';
+    }
+    return sums;
+  });
+
+const at = (day: string, time = '10:00:00') => `${day} ${time}`;
+const invoice = (id: number, day: string, customer: number | '', total: number, time?: string) =>
+  `${id},I${id},CustInvc,${day},${customer},1,1,T,${total},${at(day, time)},${at(day, time)}`;
+const line = (transaction: number, day: string, amount: number, item = 10) =>
+  `${transaction}1,1,${transaction},1,${item},,${amount > 0 ? 1 : -1},${Math.abs(amount)},${amount},F,F,${at(day)}`;
+/** Friday 1 July; nothing on Saturday and Sunday; new and known customers and items on Monday to Wednesday. Invoice 101 is due on Sunday 31. */
+const DAYS = {
+  customer: [
+    `1,C1,F,F,1,France,${at('2011-06-01')},${at('2011-07-04', '10:00:00')}`,
+    `2,C2,F,F,1,,${at('2011-07-05')},${at('2011-07-06')}`,
+    `3,C3,F,F,1,,${at('2011-06-01')},${at('2011-06-01')}`,
+  ],
+  item: [`10,A,One,InvtPart,F,${at('2011-06-01')},${at('2011-07-06')}`, `11,B,Two,InvtPart,F,${at('2011-07-05')},${at('2011-07-05')}`],
+  transaction: [
+    invoice(101, '2011-07-01', 1, 30),
+    invoice(110, '2011-06-05', 1, 20),
+    invoice(111, '2011-06-05', 1, 10),
+    invoice(102, '2011-07-04', 1, 7),
+    `103,C103,CustCred,2011-07-05,1,1,1,T,-25,${at('2011-07-05')},${at('2011-07-05')}`,
+    invoice(104, '2011-07-05', 2, 5),
+    invoice(105, '2011-07-06', '', 8),
+    invoice(106, '2011-07-06', 2, 9),
+  ],
+  transactionline: [
+    line(101, '2011-07-01', -30),
+    line(102, '2011-07-04', -7),
+    line(103, '2011-07-05', 25, 11),
+    line(104, '2011-07-05', -5),
+    line(105, '2011-07-06', -8),
+    line(106, '2011-07-06', -9),
+  ],
+};
+const HELD = { replayFrom: '2011-07-02', switches: { paymentTouchesInvoice: false } } satisfies Partial<NetsuiteAccountOptions>;
+
+describe('a few days', () => {
+  let shop: Awaited<ReturnType<typeof openShop>>;
+  afterEach(async () => {
+    vi.useRealTimers();
+    await shop.close();
+  });
+  const one = async (q: string) => (await shop.rows(q))[0];
+  const count = async (table: string) => Number((await one(`SELECT COUNT(*) AS n FROM ${table}`))?.['n']);
+
+  it('begin with what was there before, and bring their rows with what falls due', async () => {
+    const told: unknown[] = [];
+    shop = await openShop({ ...HELD, onDay: (day, { inserted, daysLeft }) => told.push([day, inserted.transaction, daysLeft]) }, DAYS);
+    const { account } = shop;
+    expect([account.daysLeft(), account.businessTime().toISOString().slice(0, 16)]).toEqual([5, '2011-07-01T10:00']); // eleven in London
+    expect([await count('transaction'), await count('customer'), await count('item')]).toEqual([3, 2, 1]);
+    expect(await one("SELECT TO_CHAR(lastmodifieddate, 'YYYY-MM-DD') AS at FROM customer WHERE id = 1")).toMatchObject({
+      at: '2011-07-01',
+    });
+    // Due on Tuesday 5 July: one that will be paid, and one of ten that never is.
+    const paid = () => shop.rows('SELECT id, status, foreignamountpaid AS paid FROM transaction WHERE id IN (110, 111) ORDER BY id');
+    expect(await paid()).toMatchObject([{ status: 'A' }, { status: 'A' }]);
+    expect((await account.advanceTo('2011-07-04')).map((report) => report.inserted.transaction)).toEqual([0, 0, 1]);
+    expect(account.businessTime().toISOString().slice(0, 16)).toBe('2011-07-04T10:00');
+    expect(await one("SELECT TO_CHAR(lastmodifieddate, 'YYYY-MM-DD') AS at FROM customer WHERE id = 1")).toMatchObject({
+      at: '2011-07-04',
+    });
+    expect(await paid()).toMatchObject([{ status: 'A' }, { status: 'A' }]);
+    await account.advanceTo('2011-07-05');
+    expect(await paid()).toMatchObject([
+      { status: 'B', paid: '20' },
+      { status: 'B', paid: '10' },
+    ]); // of 110, the credit memo's 25 paid all
+    expect([await count('customer'), await count('item')]).toEqual([3, 2]);
+    await account.advanceTo('2011-07-06');
+    expect(told).toEqual([
+      ['2011-07-02', 0, 4],
+      ['2011-07-03', 0, 3],
+      ['2011-07-04', 1, 2],
+      ['2011-07-05', 2, 1],
+      ['2011-07-06', 2, 0],
+    ]);
+    expect(account.daysLeft()).toBe(0);
+    expect(await account.advanceTo('2011-07-08')).toEqual([]);
+    expect(account.businessTime().toISOString().slice(0, 13)).toBe('2011-07-08T17');
+    const whole = newDatabase();
+    await (await startOn(whole, { dataFolder: shop.folder })).stop();
+    expect(await booksOf(shop.database)).toEqual(await booksOf(whole));
+    await dropDatabase(whole);
+  });
+
+  it('touch the invoices that are paid on the way, where that is so', async () => {
+    shop = await openShop({ ...HELD, switches: { paymentTouchesInvoice: true } }, DAYS);
+    await shop.account.advanceTo('2011-07-05');
+    expect(
+      await shop.rows(
+        "SELECT id, TO_CHAR(lastmodifieddate, 'MM-DD HH24:MI') AS at FROM transaction WHERE id IN (101, 102, 110, 104) ORDER BY id",
+      ),
+    ).toMatchObject([
+      { id: '101', at: '07-01 10:00' },
+      { id: '102', at: '07-04 10:00' },
+      { id: '104', at: '07-05 10:00' },
+      { id: '110', at: '07-05 11:00' },
+    ]);
+  });
+
+  it('never come by a read, and business time waits for them', async () => {
+    shop = await openShop(HELD, DAYS);
+    const before = await booksOf(shop.database);
+    for (let i = 0; i < 5; i += 1) await shop.rows('SELECT SYSDATE AS now FROM dual');
+    expect(await booksOf(shop.database)).toEqual(before);
+    // A week passes while nothing brings a day: no caller is ever told a time at which rows are missing.
+    vi.useFakeTimers({ now: Date.now() + 7 * 86_400_000, toFake: ['Date'] });
+    expect(shop.account.businessTime().toISOString()).toBe('2011-07-04T08:59:59.000Z');
+    vi.useRealTimers();
+    await shop.account.setBusinessTime(new Date('2011-07-04T09:30:00Z'));
+    expect([shop.account.daysLeft(), shop.account.businessTime().toISOString().slice(0, 16)]).toEqual([2, '2011-07-04T10:00']);
+    await shop.account.setBusinessTime(new Date('2011-07-20T09:30:00Z'));
+    expect([shop.account.daysLeft(), shop.account.businessTime().toISOString().slice(0, 16)]).toEqual([0, '2011-07-20T09:30']);
+  });
+
+  it('come by the timer, one after the other, until none is left', async () => {
+    const days: string[] = [];
+    let end: () => void = () => undefined;
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const onDay: NetsuiteAccountOptions['onDay'] = (day, { daysLeft }) => {
+      days.push(day);
+      if (daysLeft === 0) end();
+    };
+    shop = await openShop({ ...HELD, onDay }, DAYS);
+    expect(() => shop.account.startBusinessTime({ minutesPerDay: 0 })).toThrow(RangeError);
+    shop.account.startBusinessTime({ minutesPerDay: 0.05 / 60 });
+    await ended;
+    expect(days).toEqual(['2011-07-02', '2011-07-03', '2011-07-04', '2011-07-05', '2011-07-06']);
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    expect([days.length, shop.account.audit().length]).toEqual([5, 0]);
+  });
+
+  it('come although records were written, changed and deleted meanwhile, and leave those alone', async () => {
+    shop = await openShop(HELD, DAYS);
+    await shop.account.setBusinessTime(new Date('2011-07-02T10:00:00Z'));
+    const made = idOf(await shop.send('POST', 'record/v1/invoice', { entity: '1', item: { items: [{ item: '10', amount: 4 }] } }));
+    const payment = idOf(
+      await shop.send('POST', 'record/v1/customerPayment', { customer: '1', payment: 12, apply: { items: [{ doc: '101', amount: 12 }] } }),
+    );
+    expect((await shop.send('DELETE', 'record/v1/customer/3')).status).toBe(204);
+    await shop.send('PATCH', 'record/v1/customer/1', { email: 'kept@example.com' });
+    await shop.account.advanceTo('2011-07-06');
+    expect(Number(made)).toBeGreaterThan(106);
+    expect(await one(`SELECT foreignamountunpaid AS u, status FROM transaction WHERE id = ${made}`)).toMatchObject({ u: '4', status: 'A' });
+    // The credit memo's 25 pay 20 of 110 and 5 of 111.
+    expect(await one('SELECT foreignamountpaid AS p FROM transaction WHERE id = 101')).toMatchObject({ p: '12' });
+    expect(await one('SELECT email FROM customer WHERE id = 1')).toMatchObject({ email: 'kept@example.com' });
+    expect(await count('customer')).toBe(2);
+    await shop.send('DELETE', `record/v1/customerPayment/${payment}`);
+    await shop.send('DELETE', `record/v1/invoice/${made}`);
+    expect(await one('SELECT foreignamountpaid AS p FROM transaction WHERE id = 101')).toMatchObject({ p: '0' });
+  });
+
+  it('refuse what is no day, and a folder with nothing before it', async () => {
+    shop = await openShop(HELD, DAYS);
+    await expect(shop.account.advanceTo('tomorrow')).rejects.toThrow(RangeError);
+    const other = newDatabase();
+    await expect(startOn(other, { dataFolder: shop.folder, replayFrom: '2011-02-30' })).rejects.toThrow(RangeError);
+    await expect(startOn(other, { dataFolder: shop.folder, replayFrom: '2011-06-05' })).rejects.toThrow(
+      /no rows that were changed before 2011-06-05/,
+    );
+    await dropDatabase(other);
+  });
+});
+
+describe('starts and ends in the middle', () => {
+  const database = newDatabase();
+  const folders: (() => Promise<void>)[] = [];
+  afterAll(async () => {
+    await dropDatabase(database);
+    for (const remove of folders) await remove();
+  });
+
+  it('a restart goes on where the books are; a kill leaves whole days', async () => {
+    const { folder, remove } = await makeFolder(DAYS);
+    folders.push(remove);
+    const options = { admin: inject('pg'), database, dataFolder: folder, accountId: ACCOUNT_ID, ...HELD };
+    const first = await startOn(database, { ...HELD, dataFolder: folder });
+    await first.advanceTo('2011-07-04');
+    await first.stop();
+    const code = `const { startNetsuiteAccount } = await import(${JSON.stringify(path.resolve(import.meta.dirname, '../../../src/demo/netsuite/account.ts'))});
+      const account = await startNetsuiteAccount(${JSON.stringify(options)});
+      if (account.daysLeft() !== 2) process.exit(3);
+      const entering = account.advanceTo('2011-07-06');
+      setTimeout(() => process.kill(process.pid, 'SIGKILL'), Number(process.argv[1]));
+      await entering;
+      await new Promise(() => setInterval(() => undefined, 1000));`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', code, '12'], { stdio: 'ignore' });
+    const ended = await new Promise((resolve) => child.on('exit', (status, signal) => resolve(signal ?? status)));
+    expect(ended).toBe('SIGKILL');
+    const again = await startOn(database, { ...HELD, dataFolder: folder });
+    const books = await asAdmin(
+      database,
+      async (client) => (await client.query<{ day: string }>('SELECT day::text FROM ledger.books')).rows[0]?.day,
+    );
+    expect(again.daysLeft()).toBe({ '2011-07-04': 2, '2011-07-05': 1, '2011-07-06': 0 }[books ?? '']);
+    expect(again.businessTime().toISOString().slice(0, 10)).toBe(books);
+    await again.advanceTo('2011-07-06');
+    await again.stop();
+    const whole = newDatabase();
+    await (await startOn(whole, { dataFolder: folder })).stop();
+    expect(await booksOf(database)).toEqual(await booksOf(whole));
+    await dropDatabase(whole);
+  });
+
+  it('the slice, ten days one by one, ends as the slice at once', async () => {
+    const [byDay, whole] = [newDatabase(), newDatabase()];
+    const [replayed, loaded] = [await startOn(byDay, { ...HELD, replayFrom: '2011-08-22' }), await startOn(whole, { dataFolder: SLICE })];
+    const invoices = await asAdmin(byDay, async (client) =>
+      Number((await client.query("SELECT count(*) FROM ledger.transaction WHERE type = 'CustInvc'")).rows[0].count),
+    );
+    expect(invoices).toBe(1579);
+    const reports = await replayed.advanceTo('2011-08-31');
+    expect([reports.length, reports.reduce((sum, { inserted }) => sum + inserted.transaction, 0), replayed.daysLeft()]).toEqual([
+      10, 597, 0,
+    ]);
+    expect(await booksOf(byDay)).toEqual(await booksOf(whole));
+    expect(Math.abs(replayed.businessTime().getTime() - loaded.businessTime().getTime())).toBeLessThan(60_000);
+    await Promise.all([replayed.stop(), loaded.stop()]);
+    await Promise.all([dropDatabase(byDay), dropDatabase(whole)]);
+  });
+});

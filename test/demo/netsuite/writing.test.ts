@@ -1,0 +1,405 @@
+// The record service's writes: what they answer, and what the next query sees of them.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { asAdmin, detailOf, idOf, openShop, startOn } from './test-account.ts';
+
+const NOW = new Date('2011-07-05T10:20:30.700Z');
+const ACCESSING = 'Error while accessing a resource. ';
+
+let shop: Awaited<ReturnType<typeof openShop>>;
+beforeAll(async () => {
+  shop = await openShop();
+  await shop.account.setBusinessTime(NOW);
+});
+afterAll(() => shop.close());
+
+const one = async (q: string) => (await shop.rows(q))[0];
+const header = (id: string) =>
+  one(`SELECT type, status, entity, memo, foreigntotal AS total, foreignamountunpaid AS unpaid, externalid,
+    TO_CHAR(trandate, 'YYYY-MM-DD') AS day, TO_CHAR(duedate, 'YYYY-MM-DD') AS due FROM transaction WHERE id = ${id}`);
+const linesOf = (id: string) =>
+  shop.rows(
+    `SELECT l.id, l.item, l.quantity, l.rate, l.netamount, l.memo FROM transactionline l WHERE l.transaction = ${id} ORDER BY l.linesequencenumber`,
+  );
+const invoice = (items: object[], more: object = {}) => ({ entity: { id: '1' }, item: { items }, ...more });
+const makeInvoice = async (items: object[], more: object = {}) => idOf(await shop.send('POST', 'record/v1/invoice', invoice(items, more)));
+
+describe('POST', () => {
+  it('204 with the place of the new customer, which the next query sees', async () => {
+    const answer = await shop.send('POST', 'record/v1/customer/', {
+      companyName: 'Ärger & Söhne',
+      email: 'a@example.com',
+      externalId: 'ext-1',
+      creditLimit: 12.5,
+    });
+    const id = idOf(answer);
+    expect(answer.headers.get('location')).toBe(`${shop.account.url}/services/rest/record/v1/customer/${id}`);
+    expect(
+      await one(
+        `SELECT id, entityid, companyname, externalid, creditlimit, isperson, TO_CHAR(lastmodifieddate, 'YYYY-MM-DD HH24:MI:SS') AS at FROM customer WHERE id = ${id}`,
+      ),
+    ).toEqual({
+      links: [],
+      id,
+      entityid: 'Ärger & Söhne',
+      companyname: 'Ärger & Söhne',
+      externalid: 'ext-1',
+      creditlimit: '12.5',
+      isperson: 'F',
+      at: expect.stringMatching(/^2011-07-05 11:20:3\d$/),
+    });
+    expect(await one(`SELECT type, customer FROM entity WHERE id = ${id}`)).toMatchObject({ type: 'CustJob', customer: id });
+    expect((await shop.get(`record/v1/customer/eid:ext-1`)).body).toMatchObject({
+      id,
+      companyName: 'Ärger & Söhne',
+      creditLimit: 12.5,
+      balance: 0,
+    });
+  });
+
+  it('a person by name, and references as bare scalars', async () => {
+    const id = idOf(
+      await shop.send('POST', 'record/v1/CUSTOMER', { isPerson: true, firstName: 'Ada', lastName: 'L', entityStatus: 6, currency: 1 }),
+    );
+    expect((await shop.get(`record/v1/customer/${id}`)).body).toMatchObject({
+      isPerson: true,
+      entityId: 'Ada L',
+      entityStatus: { id: '6' },
+      currency: { id: '1', refName: 'GBP' },
+    });
+  });
+
+  it('an item, and an invoice of it with totals from its lines', async () => {
+    const item = idOf(await shop.send('POST', 'record/v1/inventoryItem', { itemId: 'NEW-1', displayName: 'A new one', basePrice: 4.25 }));
+    const id = await makeInvoice(
+      [
+        { item: { id: item }, quantity: 3 },
+        { item: '10', quantity: 2, rate: 1.005 },
+        { item: { id: '10' }, amount: 7, description: 'as agreed' },
+      ],
+      { memo: 'first', tranDate: '2011-07-04' },
+    );
+    expect(await header(id)).toEqual({
+      links: [],
+      type: 'CustInvc',
+      status: 'A',
+      entity: '1',
+      memo: 'first',
+      total: '21.76',
+      unpaid: '21.76',
+      day: '2011-07-04',
+      due: '2011-08-03',
+    });
+    expect(await linesOf(id)).toMatchObject([
+      { id: '1', item, quantity: '-3', rate: '4.25', netamount: '-12.75', memo: 'A new one' },
+      { id: '2', item: '10', quantity: '-2', rate: '1.005', netamount: '-2.01' },
+      { id: '3', item: '10', quantity: '-1', rate: '7', netamount: '-7', memo: 'as agreed' },
+    ]);
+    const { body } = await shop.get(`record/v1/invoice/${id}?expandSubResources=true`);
+    expect(body).toMatchObject({
+      total: 21.76,
+      amountRemaining: 21.76,
+      tranId: `INV${id}`,
+      item: { totalResults: 3, items: [{ quantity: 3, amount: 12.75 }, {}, {}] },
+    });
+    expect(await one('SELECT balancesearch AS b FROM customer WHERE id = 1')).toMatchObject({ b: '51.86' });
+  });
+
+  it('a credit memo is negative in the books and positive in the record; an order has no balance', async () => {
+    const credit = idOf(
+      await shop.send('POST', 'record/v1/creditMemo', { entity: '2', item: { items: [{ item: '10', quantity: 2, rate: 5 }] } }),
+    );
+    expect(await header(credit)).toMatchObject({ type: 'CustCred', total: '-10', unpaid: '-10', status: 'A' });
+    expect((await linesOf(credit))[0]).toMatchObject({ quantity: '2', netamount: '10' });
+    expect((await shop.get(`record/v1/creditMemo/${credit}`)).body).toMatchObject({ total: 10, unapplied: 10 });
+    const order = idOf(
+      await shop.send('POST', 'record/v1/salesOrder', {
+        entity: '2',
+        shipDate: '2011-07-20',
+        item: { items: [{ item: '10', amount: 8 }] },
+      }),
+    );
+    expect(await header(order)).toMatchObject({ type: 'SalesOrd', total: '8', status: 'B' });
+    expect((await shop.get(`record/v1/salesOrder/${order}`)).body).toMatchObject({
+      orderStatus: { id: 'B', refName: 'Pending Fulfillment' },
+      shipDate: '2011-07-20',
+    });
+    expect(await one('SELECT balancesearch AS b FROM customer WHERE id = 2')).toMatchObject({ b: '-10' });
+  });
+
+  const refused: [name: string, type: string, body: unknown, detail: string, code: string][] = [
+    ['nothing', 'customer', {}, `${ACCESSING}Please enter value(s) for: Company Name`, 'USER_ERROR'],
+    [
+      'a person without a name',
+      'customer',
+      { isPerson: true },
+      `${ACCESSING}Please enter value(s) for: First Name, Last Name`,
+      'USER_ERROR',
+    ],
+    ['no JSON', 'customer', 'bad body', 'Invalid content in the request body.', 'INVALID_CONTENT'],
+    ['a list', 'customer', [], 'Invalid content in the request body.', 'INVALID_CONTENT'],
+    [
+      'an external id that is taken',
+      'customer',
+      { companyName: 'x', externalId: 'ext-1' },
+      `${ACCESSING}This record already exists.`,
+      'USER_ERROR',
+    ],
+    ['no lines', 'invoice', { entity: '1' }, `${ACCESSING}You must enter at least one line item for this transaction.`, 'USER_ERROR'],
+    [
+      'no customer',
+      'invoice',
+      { item: { items: [{ item: '10', amount: 1 }] } },
+      `${ACCESSING}Please enter value(s) for: Customer`,
+      'USER_ERROR',
+    ],
+    ['a line without a price', 'invoice', invoice([{ item: '10' }]), `${ACCESSING}Please enter value(s) for: Amount`, 'USER_ERROR'],
+    [
+      'a customer that is not there',
+      'invoice',
+      { ...invoice([{ item: '10', amount: 1 }]), entity: { id: '9999' } },
+      `${ACCESSING}Invalid Field Value 9999 for the following field: entity`,
+      'INVALID_CONTENT',
+    ],
+    [
+      'an item that is not there',
+      'invoice',
+      invoice([{ item: { id: '9999' }, amount: 1 }]),
+      `${ACCESSING}Invalid Field Value 9999 for the following field: item`,
+      'INVALID_CONTENT',
+    ],
+    [
+      'text for a number',
+      'invoice',
+      invoice([{ item: '10', amount: 'much' }]),
+      `${ACCESSING}Invalid Field Value much for the following field: amount`,
+      'INVALID_CONTENT',
+    ],
+    [
+      'a date that no calendar has',
+      'invoice',
+      invoice([{ item: '10', amount: 1 }], { tranDate: '2011-02-30' }),
+      `${ACCESSING}Invalid Field Value 2011-02-30 for the following field: tranDate`,
+      'INVALID_CONTENT',
+    ],
+    [
+      'lines that are none',
+      'invoice',
+      { entity: '1', item: 'x' },
+      `${ACCESSING}Invalid Field Value x for the following field: item`,
+      'INVALID_CONTENT',
+    ],
+  ];
+  it.each(refused)('400 for %s', async (_name, type, body, detail, code) => {
+    const before = await one('SELECT COUNT(*) AS n FROM transaction');
+    expect(detailOf(await shop.send('POST', `record/v1/${type}`, body))).toEqual([400, detail, code]);
+    expect(await one('SELECT COUNT(*) AS n FROM transaction')).toEqual(before);
+  });
+
+  it('says where in the body a bad reference is', async () => {
+    const { body } = await shop.send(
+      'POST',
+      'record/v1/invoice',
+      invoice([
+        { item: '10', amount: 1 },
+        { item: '9999', amount: 1 },
+      ]),
+    );
+    expect(body['o:errorDetails'][0]?.['o:errorPath']).toBe('item.items[1].item');
+  });
+
+  it('405 for what cannot be written, 404 for no type', async () => {
+    expect((await shop.send('POST', 'record/v1/journalEntry', {})).status).toBe(405);
+    expect((await shop.send('POST', 'record/v1/vendor', {})).status).toBe(405);
+    expect((await shop.send('POST', 'record/v1/unicorn', {})).status).toBe(404);
+  });
+});
+
+describe('unknown names', () => {
+  const post = (check?: string) =>
+    shop.send(
+      'POST',
+      'record/v1/customer',
+      { companyName: 'x', unicorn: 1, subsidiary: '1' },
+      check === undefined ? {} : { 'X-NetSuite-PropertyNameValidation': check },
+    );
+  it('are passed over with a warning unless told', async () => {
+    const answer = await post();
+    expect([answer.status, answer.headers.get('x-netsuite-propertyvalidation')]).toEqual([204, 'unicorn, subsidiary']);
+  });
+  it('are refused, or passed over in silence', async () => {
+    expect(detailOf(await post('Error'))[0]).toBe(400);
+    const quiet = await post('Ignore');
+    expect([quiet.status, quiet.headers.get('x-netsuite-propertyvalidation')]).toEqual([204, null]);
+    expect(detailOf(await post('Maybe'))[2]).toBe('INVALID_HEADER');
+  });
+});
+
+describe('PATCH', () => {
+  it('changes what it names, clears by null, and moves the last change to the second', async () => {
+    const id = idOf(await shop.send('POST', 'record/v1/customer', { companyName: 'Before', phone: '1', email: 'b@example.com' }));
+    await shop.account.setBusinessTime(new Date('2011-07-06T09:08:07Z'));
+    expect((await shop.send('PATCH', `record/v1/customer/${id}`, { phone: null, email: 'after@example.com', balance: 5 })).status).toBe(
+      204,
+    );
+    const row = await one(
+      `SELECT companyname, phone, email, TO_CHAR(SYS_EXTRACT_UTC(lastmodifieddate), 'YYYY-MM-DD HH24:MI:SS') AS at FROM customer WHERE id = ${id}`,
+    );
+    expect(row).toEqual({ links: [], companyname: 'Before', email: 'after@example.com', at: expect.stringMatching(/^2011-07-06 09:08:0/) });
+  });
+
+  it('changes a line by its number, adds one without, and puts all anew with replace', async () => {
+    const id = await makeInvoice([
+      { item: '10', quantity: 2, rate: 3 },
+      { item: '10', amount: 4 },
+    ]);
+    const patch = (items: object[], query = '') => shop.send('PATCH', `record/v1/invoice/${id}${query}`, { item: { items } });
+    expect(
+      (
+        await patch([
+          { line: 1, quantity: 5 },
+          { item: '10', amount: 1 },
+        ])
+      ).status,
+    ).toBe(204);
+    expect((await linesOf(id)).map((line) => [line['id'], line['netamount']])).toEqual([
+      ['1', '-15'],
+      ['2', '-4'],
+      ['3', '-1'],
+    ]);
+    expect(await header(id)).toMatchObject({ total: '20', unpaid: '20' });
+    expect((await patch([{ item: '10', amount: 9 }], '?replace=item')).status).toBe(204);
+    expect(await header(id)).toMatchObject({ total: '9' });
+    expect(await linesOf(id)).toHaveLength(1);
+    expect(detailOf(await patch([{ line: 77, quantity: 1 }]))).toEqual([
+      400,
+      `${ACCESSING}Invalid Field Value 77 for the following field: line`,
+      'INVALID_CONTENT',
+    ]);
+  });
+
+  it('404 for a customer, 400 for a transaction that is not there', async () => {
+    expect((await shop.send('PATCH', 'record/v1/customer/424242', {})).status).toBe(404);
+    expect(detailOf(await shop.send('PATCH', 'record/v1/invoice/424242', {}))).toEqual([
+      400,
+      `${ACCESSING}Transaction type specified is incorrect.`,
+      'USER_ERROR',
+    ]);
+    expect((await shop.send('PATCH', 'record/v1/creditMemo/101', {})).status).toBe(400);
+  });
+});
+
+describe('PUT by external id', () => {
+  it('makes it, then changes it; one external id per type', async () => {
+    const put = (type: string, body: object) => shop.send('PUT', `record/v1/${type}/eid:order%2F7`, body);
+    const id = idOf(await put('invoice', invoice([{ item: '10', amount: 3 }])));
+    expect(idOf(await put('invoice', { memo: 'again' }))).toBe(id);
+    expect(await header(id)).toMatchObject({ memo: 'again', total: '3', externalid: 'order/7' });
+    expect(idOf(await put('salesOrder', invoice([{ item: '10', amount: 3 }])))).not.toBe(id);
+    expect((await shop.send('PUT', `record/v1/invoice/${id}`, {})).status).toBe(400);
+  });
+});
+
+describe('DELETE', () => {
+  it('takes a transaction with its lines and leaves a row in deletedrecord', async () => {
+    const id = await makeInvoice([{ item: '10', amount: 3 }]);
+    await shop.account.setBusinessTime(new Date('2011-07-07T22:30:00Z'));
+    expect((await shop.send('DELETE', `record/v1/invoice/${id}`)).status).toBe(204);
+    expect(await shop.rows(`SELECT id FROM transaction WHERE id = ${id}`)).toEqual([]);
+    expect(await linesOf(id)).toEqual([]);
+    const read = () =>
+      one(
+        `SELECT recordid, scriptid, type, name, TO_CHAR(SYS_EXTRACT_UTC(deleteddate), 'YYYY-MM-DD HH24:MI') AS at FROM deletedrecord WHERE recordid = ${id}`,
+      );
+    expect(await read()).toEqual({
+      links: [],
+      recordid: id,
+      scriptid: 'invoice',
+      type: 'Invoice',
+      name: `INV${id}`,
+      at: '2011-07-07 22:30',
+    });
+    shop.account.setSwitches({ deletedDateHasTime: false });
+    expect((await read())?.['at']).toBe('2011-07-06 23:00'); // midnight in London
+    shop.account.setSwitches({ deletedDateHasTime: true });
+    expect((await shop.send('DELETE', `record/v1/invoice/${id}`)).status).toBe(400);
+  });
+
+  it('takes a customer or an item that nothing names', async () => {
+    const id = idOf(await shop.send('POST', 'record/v1/customer', { companyName: 'Gone', externalId: 'gone' }));
+    expect((await shop.send('DELETE', 'record/v1/customer/eid:gone')).status).toBe(204);
+    expect((await shop.get(`record/v1/customer/${id}`)).status).toBe(404);
+    expect(await shop.rows(`SELECT scriptid FROM deletedrecord WHERE recordid = ${id}`)).toMatchObject([{ scriptid: 'customer' }]);
+    expect(detailOf(await shop.send('DELETE', 'record/v1/customer/1'))).toEqual([
+      400,
+      `${ACCESSING}This record cannot be deleted because it has dependent records.`,
+      'USER_ERROR',
+    ]);
+    expect((await shop.send('DELETE', 'record/v1/inventoryItem/10')).status).toBe(400);
+    expect((await shop.send('DELETE', 'record/v1/customer/1/more')).status).toBe(405);
+  });
+});
+
+describe('a transform', () => {
+  it('bills an order once', async () => {
+    const order = idOf(
+      await shop.send('POST', 'record/v1/salesOrder', invoice([{ item: '10', quantity: 2, rate: 6 }], { memo: 'ordered' })),
+    );
+    const made = idOf(await shop.send('POST', `record/v1/salesOrder/${order}/!transform/invoice`));
+    expect(await header(made)).toMatchObject({ total: '12', memo: 'ordered', entity: '1' });
+    expect(await header(order)).toMatchObject({ status: 'G' });
+    expect(await shop.rows(`SELECT nextdoc, linktype FROM nexttransactionlinelink WHERE previousdoc = ${order}`)).toMatchObject([
+      { nextdoc: made, linktype: 'OrdBill' },
+    ]);
+    expect(detailOf(await shop.send('DELETE', `record/v1/salesOrder/${order}`))[0]).toBe(400);
+    await shop.send('DELETE', `record/v1/invoice/${made}`);
+    expect(await header(order)).toMatchObject({ status: 'B' });
+    expect((await shop.send('POST', `record/v1/salesOrder/${order}/!transform/customer`, {})).status).toBe(400);
+    expect((await shop.send('POST', 'record/v1/salesOrder/424242/!transform/invoice')).status).toBe(400);
+  });
+});
+
+describe('many at once', () => {
+  it('of ten with one external id one is made, and totals stay right', async () => {
+    shop.account.setConcurrencyLimit(40);
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => shop.send('POST', 'record/v1/customer', { companyName: 'Race', externalId: 'race' })),
+    );
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([204, ...Array.from({ length: 9 }, () => 400)]);
+    const id = await makeInvoice([{ item: '10', amount: 1 }]);
+    await Promise.all(
+      Array.from({ length: 20 }, () => shop.send('PATCH', `record/v1/invoice/${id}`, { item: { items: [{ item: '10', amount: 1 }] } })),
+    );
+    expect(await header(id)).toMatchObject({ total: '21', unpaid: '21' });
+    const ids = (await linesOf(id)).map((line) => line['id']);
+    expect(new Set(ids).size).toBe(21);
+  });
+});
+
+it('a read between two pages of which one wrote sees all of a write or nothing', async () => {
+  const id = await makeInvoice([{ item: '10', amount: 1 }]);
+  let writes = 0;
+  const writing = (async () => {
+    for (; writes < 15; writes += 1) await shop.send('PATCH', `record/v1/invoice/${id}`, { item: { items: [{ item: '10', amount: 1 }] } });
+  })();
+  while (writes < 15) {
+    const row = await one(
+      `SELECT foreigntotal AS t, foreignamountunpaid AS u, (SELECT COUNT(*) FROM transactionline l WHERE l.transaction = t.id) AS n FROM transaction t WHERE id = ${id}`,
+    );
+    expect([row?.['t'], row?.['u']]).toEqual([row?.['n'], row?.['n']]);
+  }
+  await writing;
+});
+
+it('what was written outlasts a restart', async () => {
+  const other = await openShop();
+  const id = idOf(await other.send('POST', 'record/v1/customer', { companyName: 'Lasting' }));
+  await other.account.stop();
+  const again = await startOn(other.database, { dataFolder: other.folder });
+  await again.stop();
+  const names = await asAdmin(
+    other.database,
+    async (client) => (await client.query('SELECT companyname FROM ledger.customer WHERE id = $1', [id])).rows,
+  );
+  expect(names).toEqual([{ companyname: 'Lasting' }]);
+  await other.close();
+});

@@ -1,0 +1,201 @@
+import { gzipSync } from 'node:zlib';
+import type { Express } from 'express';
+import { pino } from 'pino';
+import supertest from 'supertest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import { openDb } from '../../src/db/connect.ts';
+import { toAppError } from '../../src/http/errors.ts';
+import { type Api, apiOf, base, codesOf } from '../setup/api.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { makeKey, makeOrganization } from '../setup/organization.ts';
+
+let database: TestDatabase;
+let app: Express;
+let owner: Api;
+let secret: string;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  app = createApp(database.ctx);
+  const { id } = await makeOrganization(database.ctx);
+  secret = (await makeKey(database.ctx, id, { permissions: ['write'] })).secret;
+  owner = apiOf(app, secret);
+});
+afterAll(() => database.close());
+
+const send = (headers: Record<string, string>, body: Buffer | string) => {
+  const request = supertest(app)
+    .post(`${base}/api-keys`)
+    .set({ authorization: `Bearer ${secret}`, 'content-type': 'application/json', ...headers });
+  request.write(body);
+  return request;
+};
+
+describe('the error body', () => {
+  it('has code, message, details and the request id, and is never kept by caches', async () => {
+    const answer = await owner('post', '/api-keys', {});
+    expect(Object.keys(answer.body)).toEqual(['error']);
+    expect(Object.keys(answer.body.error)).toEqual(['code', 'message', 'details', 'requestId']);
+    expect(answer.body.error.requestId).toBe(answer.headers['x-request-id']);
+    expect(answer.headers['cache-control']).toBe('no-store');
+    expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
+  });
+
+  it('carries one of the seven codes, whatever the status', async () => {
+    const seen = await Promise.all([
+      owner('get', '/api-keys?page=0'),
+      apiOf(app, null)('get', '/api-keys'),
+      owner('get', '/nothing'),
+      owner('put', '/api-keys', {}),
+      owner('post', '/api-keys', {}),
+      send({ 'content-type': 'text/csv' }, 'x'),
+    ]);
+    expect(seen.map(({ status, body }) => [status, body.error.code])).toEqual([
+      [400, 'BAD_REQUEST'],
+      [401, 'UNAUTHORIZED'],
+      [404, 'NOT_FOUND'],
+      [405, 'BAD_REQUEST'],
+      [422, 'VALIDATION_ERROR'],
+      [415, 'BAD_REQUEST'],
+    ]);
+  });
+
+  it('says nothing about an unexpected failure, and the log says it all', async () => {
+    const lines: string[] = [];
+    const log = pino({}, { write: (line: string) => lines.push(line) });
+    const broken = createApp({
+      ...database.ctx,
+      log,
+      db: {
+        ...database.ctx.db,
+        data: new Proxy(database.ctx.db.data, {
+          get: (pool, name) => (name === 'query' ? () => Promise.reject(new Error('the inner workings')) : Reflect.get(pool, name)),
+        }),
+      },
+    });
+    const answer = await apiOf(broken, secret)('get', '/whoami');
+    expect([answer.status, answer.body.error.code]).toEqual([500, 'INTERNAL_ERROR']);
+    expect(JSON.stringify(answer.body)).not.toContain('inner workings');
+    const logged = lines.map((line) => JSON.parse(line)).find(({ level }) => level === 50);
+    expect(logged).toMatchObject({ requestId: answer.body.error.requestId, err: { message: 'the inner workings' } });
+  });
+
+  it('is 503 with Retry-After while the database is away', async () => {
+    const away = openDb('postgres://nobody@127.0.0.1:1/none', 'postgres://nobody@127.0.0.1:1/none', { control: 1, data: 1 }, 1000);
+    try {
+      const answer = await apiOf(createApp({ ...database.ctx, db: away }), secret)('get', '/whoami');
+      expect([answer.status, answer.body.error.code, answer.headers['retry-after']]).toEqual([503, 'INTERNAL_ERROR', '2']);
+    } finally {
+      await away.close();
+    }
+  });
+
+  it.each([
+    ['57P01', 503],
+    ['40P01', 503],
+    ['53300', 503],
+    ['08006', 503],
+    ['ECONNREFUSED', 503],
+    ['23505', 500],
+    ['42P01', 500],
+  ])('makes of the code %s a %i', (code, status) => {
+    expect(toAppError(Object.assign(new Error('x'), { code })).status).toBe(status);
+  });
+
+  it('is 503 for a connection that breaks in the middle', () => {
+    expect(toAppError(new Error('Connection terminated unexpectedly')).status).toBe(503);
+  });
+});
+
+describe('X-Request-Id', () => {
+  it('is the caller’s own where it is harmless, and a new one otherwise', async () => {
+    expect((await owner('get', '/whoami', undefined, { 'x-request-id': 'trace-12345.a_b' })).headers['x-request-id']).toBe(
+      'trace-12345.a_b',
+    );
+    for (const given of ['short', 'a b c d e f g', '<script>alert</script>', 'x'.repeat(65)])
+      expect((await owner('get', '/whoami', undefined, { 'x-request-id': given })).headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+    expect((await supertest(app).get('/nowhere')).headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+  });
+});
+
+describe('bodies that are meant to hurt', () => {
+  it('413 over a megabyte, packed or not', async () => {
+    const large = JSON.stringify({ name: 'x'.repeat(1024 * 1024) });
+    expect((await owner('post', '/api-keys', large)).status).toBe(413);
+    expect((await send({ 'content-encoding': 'gzip' }, gzipSync(large))).status).toBe(413);
+    expect((await send({ 'content-encoding': 'gzip' }, gzipSync('{"name":"packed"}'))).status).toBe(201);
+  });
+
+  it('400 or 415 for what can not be unpacked or decoded', async () => {
+    const broken = await send({ 'content-encoding': 'gzip' }, 'not packed at all');
+    expect([broken.status, broken.body.error.code]).toEqual([400, 'BAD_REQUEST']);
+    const cut = await send({ 'content-encoding': 'gzip' }, gzipSync('{"name":"x"}').subarray(0, 15));
+    expect(cut.status).toBe(400);
+    expect((await send({ 'content-encoding': 'zip' }, 'x')).status).toBe(415);
+    expect((await send({ 'content-type': 'application/json; charset=latin1' }, '{"name":"x"}')).status).toBe(415);
+  });
+
+  it('400 for a body that is no object or array, and 422 for an array', async () => {
+    for (const body of ['"text"', '1', 'null', 'true', '{"a":1}}', "{'a':1}", '\u{feff}\u{feff}{}']) {
+      const answer = await owner('post', '/api-keys', body);
+      expect([body, answer.status]).toEqual([body, 400]);
+    }
+    expect((await owner('post', '/api-keys', '[]')).status).toBe(422);
+  });
+
+  it('422 for nesting without end', async () => {
+    const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`;
+    expect((await owner('post', '/api-keys', `{"name":${deep}}`)).status).toBe(422);
+    expect((await owner('post', '/api-keys', deep)).status).toBe(422);
+  });
+
+  it.each(['a\0b', '\ud800', 'x\udc00x'])('422 for the text %j, wherever it stands', async (text) => {
+    const connection = {
+      accountId: '1234567',
+      authentication: { method: 'tba', consumerKey: text, tokenId: 'x', consumerSecret: text, tokenSecret: text },
+    };
+    const bodies: [Parameters<Api>[0], string, object][] = [
+      ['post', '/api-keys', { name: text }],
+      ['post', '/api-schema', { notes: text }],
+      ['post', '/api-schema', { endpoints: [{ name: 'a', recordType: text, description: text, fields: [{ name: 'x', source: text }] }] }],
+      ['put', '/netsuite/connection', connection],
+      ['put', '/netsuite/connection', { ...connection, baseUrl: `https://1234567.suitetalk.api.netsuite.com${text}` }],
+      ['post', '/sync-configs', { name: 'x', recordType: 'invoice', schedule: text, timezone: text }],
+    ];
+    for (const [method, path, body] of bodies) {
+      const answer = await owner(method, path, body);
+      expect([path, answer.status]).toEqual([path, 422]);
+      expect(codesOf(answer)).toContain('unstorable_text');
+    }
+  });
+
+  it('400 for NUL in a query', async () => {
+    const answer = await owner('get', '/api-keys?q=%00');
+    expect([answer.status, codesOf(answer)]).toEqual([400, ['unstorable_text']]);
+  });
+
+  it('422 for numbers without measure', async () => {
+    const { body } = await owner('post', '/api-keys', { name: 'numbers' });
+    for (const number of ['1e999', '-1e999', '9007199254740993', '0.5', '1e-400', '-0.1', '"1"', '[]'])
+      expect([number, (await owner('post', `/api-keys/${body.id}/rotate`, `{"gracePeriodSeconds":${number}}`)).status]).toEqual([
+        number,
+        number === '1e-400' ? 201 : 422,
+      ]);
+  });
+
+  it('422 for keys that reach for prototypes, and none is reached', async () => {
+    for (const key of ['__proto__', 'constructor', 'prototype', 'toString']) {
+      expect((await owner('post', '/api-keys', `{"name":"x","${key}":{"polluted":true}}`)).status).toBe(422);
+      expect((await owner('post', '/api-keys', `{"name":"x","scopes":{"${key}":{"polluted":true}}}`)).status).toBe(422);
+      expect((await owner('get', `/api-keys?${key}=1`)).status).toBe(400);
+    }
+    expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
+  });
+
+  it('names at most a hundred problems', async () => {
+    const many = Object.fromEntries(Array.from({ length: 5000 }, (_unused, index) => [`unknown${index}`, 1]));
+    const answer = await owner('post', '/api-keys', { name: 'x', ...many });
+    expect([answer.status, answer.body.error.details.length]).toEqual([422, 100]);
+  });
+});

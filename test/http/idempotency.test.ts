@@ -1,0 +1,168 @@
+import type { Express } from 'express';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import { openKnex } from '../../src/db/connect.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { type Api, apiOf, codesOf } from '../setup/api.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { makeKey, makeMember, makeOrganization } from '../setup/organization.ts';
+
+let database: TestDatabase;
+let app: Express;
+let organizationId: string;
+let secret: string;
+let owner: Api;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  app = createApp(database.ctx);
+  organizationId = (await makeOrganization(database.ctx)).id;
+  secret = (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret;
+  owner = apiOf(app, secret);
+});
+afterAll(() => database.close());
+
+const withKey = (key: string) => ({ 'idempotency-key': key });
+const post = (key: string, body: object, api = owner, path = '/api-keys') => api('post', path, body, withKey(key));
+const inOrganization = <T>(work: Parameters<typeof inTransaction<T>>[1]) => inTransaction({ db: database.ctx.db, organizationId }, work);
+const keysNamed = async (name: string) => (await owner('get', `/api-keys?q=${name}`)).body.pagination.total;
+
+describe('Idempotency-Key', () => {
+  it('answers a repetition from the first answer, with the secret as null', async () => {
+    const first = await post('again-1', { name: 'again' });
+    const second = await post('again-1', { name: 'again' });
+    expect([first.status, second.status]).toEqual([201, 201]);
+    expect(first.headers['idempotency-replayed']).toBeUndefined();
+    expect(second.headers['idempotency-replayed']).toBe('true');
+    expect(second.body).toEqual({ ...first.body, secret: null });
+    expect(await keysNamed('again')).toBe(1);
+  });
+
+  it('takes the same fields in another order for the same body', async () => {
+    await post('order-1', { name: 'order', scopes: { permissions: ['read'], versions: [] } });
+    const second = await post('order-1', { scopes: { versions: [], permissions: ['read'] }, name: 'order' });
+    expect([second.status, second.headers['idempotency-replayed']]).toEqual([201, 'true']);
+  });
+
+  it('422 for another body or another object under the same key', async () => {
+    await post('other-1', { name: 'other' });
+    const answer = await post('other-1', { name: 'other one' });
+    expect([answer.status, codesOf(answer)]).toEqual([422, ['key_reused']]);
+    const [a, b] = [await owner('post', '/api-keys', { name: 'a' }), await owner('post', '/api-keys', { name: 'b' })];
+    expect((await post('rotate-1', {}, owner, `/api-keys/${a.body.id}/rotate`)).status).toBe(201);
+    expect((await post('rotate-1', {}, owner, `/api-keys/${b.body.id}/rotate`)).status).toBe(422);
+  });
+
+  it('belongs to the credential and the route', async () => {
+    await post('mine-1', { name: 'mine' });
+    const other = apiOf(app, (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret);
+    expect((await post('mine-1', { name: 'mine' }, other)).headers['idempotency-replayed']).toBeUndefined();
+    expect((await post('mine-1', {}, owner, '/api-schema')).status).toBe(201);
+    expect(await keysNamed('mine')).toBe(2);
+  });
+
+  it('runs once when several arrive together', async () => {
+    const answers = await Promise.all(Array.from({ length: 5 }, () => post('race-1', { name: 'race' })));
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201, 201]);
+    expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);
+    expect(answers.filter(({ body }) => body.secret !== null)).toHaveLength(1);
+    expect(await keysNamed('race')).toBe(1);
+  });
+
+  it('keeps a refusal that is about the request, as it was', async () => {
+    const body = { name: 'x', expiresAt: '2020-01-01T00:00:00Z' };
+    const [first, second] = [await post('refused-1', body), await post('refused-1', body)];
+    expect([first.status, second.status, second.headers['idempotency-replayed']]).toEqual([422, 422, 'true']);
+    expect(second.body).toEqual(first.body);
+    expect(second.body).not.toHaveProperty('secret');
+  });
+
+  it('keeps no 403, and none before the permission is checked', async () => {
+    const member = await makeMember(database.ctx, organizationId, 'admin');
+    const key = await makeKey(database.ctx, organizationId, { permissions: ['write'], createdBy: member.id });
+    const api = apiOf(app, key.secret);
+    const setRole = (name: string) =>
+      inOrganization(async (tx) => {
+        const role = await tx('roles').where({ name }).first<{ id: string }>('id');
+        await tx('memberships').where({ user_id: member.id }).update({ role_id: role.id });
+      });
+    expect((await post('role-1', { name: 'role' }, api)).status).toBe(201);
+    await setRole('viewer');
+    expect((await post('role-1', { name: 'role' }, api)).status).toBe(403);
+    expect((await post('role-2', { name: 'role' }, api)).status).toBe(403);
+    await setRole('admin');
+    expect((await post('role-2', { name: 'role' }, api)).headers['idempotency-replayed']).toBeUndefined();
+    expect((await post('role-1', { name: 'role' }, api)).headers['idempotency-replayed']).toBe('true');
+  });
+
+  it('keeps no failure of ours', async () => {
+    const admin = asOwner();
+    await admin('alter table audit_log rename to audit_log_away');
+    const failed = await post('failed-1', { name: 'failed' });
+    await admin('alter table audit_log_away rename to audit_log');
+    expect([failed.status, failed.body.error.code]).toEqual([500, 'INTERNAL_ERROR']);
+    expect(await keysNamed('failed')).toBe(0);
+    const again = await post('failed-1', { name: 'failed' });
+    expect([again.status, again.headers['idempotency-replayed']]).toEqual([201, undefined]);
+  });
+
+  it('gives the answer even when it can not be kept, and does not run again while the first may be running', async () => {
+    const admin = asOwner();
+    await admin("create function refuse() returns trigger language plpgsql as 'begin raise exception ''away''; end'");
+    await admin('create trigger refuse before update on idempotency_keys for each row execute function refuse()');
+    const first = await post('unkept-1', { name: 'unkept' });
+    await admin('drop trigger refuse on idempotency_keys');
+    expect([first.status, await keysNamed('unkept')]).toEqual([201, 1]);
+    const { rows } = await inOrganization<{ rows: { locked: boolean }[] }>((tx) =>
+      tx.raw("select locked_until > clock_timestamp() + interval '300 s' as locked from idempotency_keys where key = 'unkept-1'"),
+    );
+    expect(rows).toEqual([{ locked: true }]);
+  });
+
+  it('422 while the first runs on, and a new run once its lock has run out', async () => {
+    const body = { name: 'stuck' };
+    await post('stuck-1', body);
+    const setLock = (interval: string) =>
+      inOrganization((tx) =>
+        tx.raw(
+          `update idempotency_keys set status = null, body = null, locked_until = now() + interval '${interval}' where key = 'stuck-1'`,
+        ),
+      );
+    await setLock('5 minutes');
+    const hurried = { ...database.ctx.clock, monotonicMs: () => performance.now() * 20 };
+    const waiting = await post('stuck-1', body, apiOf(createApp({ ...database.ctx, clock: hurried }), secret));
+    expect([waiting.status, codesOf(waiting)]).toEqual([422, ['still_running']]);
+    await setLock('-1 second');
+    const again = await post('stuck-1', body);
+    expect([again.status, again.headers['idempotency-replayed']]).toEqual([201, undefined]);
+  });
+
+  it('is forgotten after a day', async () => {
+    await post('old-1', { name: 'old' });
+    await inOrganization((tx) => tx.raw("update idempotency_keys set created_at = now() - interval '25 hours' where key = 'old-1'"));
+    expect((await post('old-1', { name: 'old' })).headers['idempotency-replayed']).toBeUndefined();
+    await inOrganization((tx) => tx.raw("update idempotency_keys set created_at = now() - interval '25 hours' where key = 'old-1'"));
+    await database.ctx.db.control.raw('select prune_expired()');
+    expect(await inOrganization((tx) => tx('idempotency_keys').where({ key: 'old-1' }).select('key'))).toEqual([]);
+  });
+
+  it('400 for a key that is none; other methods pay it no heed', async () => {
+    for (const key of ['', 'a b', 'x'.repeat(256), 'ü'])
+      expect([key, (await post(encodeURI(key) === key ? key : 'a\tb', { name: 'x' })).status]).toEqual([key, 400]);
+    const { body } = await owner('post', '/api-keys', { name: 'deleted' });
+    for (let time = 0; time < 2; time += 1)
+      expect((await owner('delete', `/api-keys/${body.id}`, undefined, withKey('delete-1'))).status).toBe(204);
+  });
+});
+
+/** The login that made the database: it may do what the service may not. */
+function asOwner() {
+  return async (sql: string) => {
+    const knex = openKnex(database.address, null, 1);
+    try {
+      await knex.raw(sql);
+    } finally {
+      await knex.destroy();
+    }
+  };
+}

@@ -1,0 +1,89 @@
+import type { Express } from 'express';
+import supertest from 'supertest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import { makeApiKey } from '../../src/identity/api-key.ts';
+import { type Api, apiOf, base } from '../setup/api.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { makeKey, makeOrganization } from '../setup/organization.ts';
+
+let database: TestDatabase;
+let app: Express;
+let organizationId: string;
+let first: Api;
+let second: Api;
+
+beforeAll(async () => {
+  database = await testDatabase({ settings: { rateLimitPerMinute: 60 } });
+  app = createApp(database.ctx);
+  organizationId = (await makeOrganization(database.ctx)).id;
+  first = apiOf(app, (await makeKey(database.ctx, organizationId)).secret);
+  second = apiOf(app, (await makeKey(database.ctx, organizationId)).secret);
+});
+afterAll(() => database.close());
+beforeEach(() => database.ctx.db.control.raw('delete from rate_limits'));
+
+const setHits = (like: string, hits: number, seconds = 60) =>
+  database.ctx.db.control.raw(
+    'update rate_limits set hits = ?, resets_at = clock_timestamp() + make_interval(secs => ?) where key like ?',
+    [hits, seconds, like],
+  );
+
+describe('the request budget', () => {
+  it('answers 60 requests a minute and refuses the 61st with the time to wait', async () => {
+    const answers = [];
+    for (let count = 0; count < 61; count += 1) answers.push(await first('get', '/api-keys'));
+    expect(answers.slice(0, 60).every(({ status }) => status === 200)).toBe(true);
+    expect(answers[0]?.headers['ratelimit']).toMatch(/r=59; t=(60|59)/);
+    expect(answers[0]?.headers['ratelimit-policy']).toMatch(/q=60; w=60/);
+    const refused = answers[60];
+    expect([refused?.status, refused?.body.error.code]).toEqual([429, 'RATE_LIMIT_EXCEEDED']);
+    expect(Number(refused?.headers['retry-after'])).toBeGreaterThan(40);
+    expect(Number(refused?.headers['retry-after'])).toBeLessThanOrEqual(60);
+    expect((await second('get', '/api-keys')).status).toBe(200);
+  });
+
+  it('counts every authenticated request, refused ones too, and begins anew when the window ends', async () => {
+    await first('get', '/api-keys');
+    await setHits('key:%', 58);
+    expect((await first('get', '/nothing')).status).toBe(404);
+    expect((await first('post', '/api-keys', '{')).status).toBe(400);
+    expect((await first('get', '/whoami')).status).toBe(429);
+    await setHits('key:%', 100, -1);
+    expect((await first('get', '/whoami')).headers['ratelimit']).toMatch(/r=59/);
+  });
+
+  it('does not limit what needs no credential', async () => {
+    const answer = await supertest(app).get(`${base}/openapi`);
+    expect([answer.status, answer.headers['ratelimit']]).toEqual([200, undefined]);
+  });
+});
+
+describe('failed authentication', () => {
+  const fail = (authorization: string) => supertest(app).get(`${base}/whoami`).set({ authorization });
+
+  it('401 twenty times a minute from one address, 429 after, and good requests go on', async () => {
+    const statuses = [];
+    for (let count = 0; count < 21; count += 1) statuses.push((await fail(`Bearer ${makeApiKey().secret}`)).status);
+    expect(statuses).toEqual([...Array(20).fill(401), 429]);
+    const refused = await fail('Basic eDp5');
+    expect([refused.status, refused.body.error.code]).toEqual([429, 'RATE_LIMIT_EXCEEDED']);
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    expect((await first('get', '/whoami')).status).toBe(200);
+  });
+
+  it('counts by address: the proxy’s word only where it is trusted, IPv6 by its network', async () => {
+    const failFrom = (served: Express, address: string) =>
+      supertest(served).get(`${base}/whoami`).set({ authorization: 'Bearer x', 'x-forwarded-for': address });
+    const keys = async () => {
+      const { rows } = await database.ctx.db.control.raw<{ rows: { key: string }[] }>('select key from rate_limits order by key');
+      return rows.map(({ key }) => key.replace('failed-authentication:', ''));
+    };
+    await failFrom(app, '203.0.113.7');
+    expect(await keys()).toEqual(['127.0.0.1']);
+    const behind = createApp(database.ctx, { trustProxy: true });
+    for (const address of ['203.0.113.7', '2001:db8::1', '2001:db8::2', '2001:db8:0:1::1', '::ffff:203.0.113.7', 'x'.repeat(5000)])
+      expect((await failFrom(behind, address)).status).toBe(401);
+    expect(await keys()).toEqual(['127.0.0.1', '2001:db8:0:1::/64', '2001:db8::/64', '203.0.113.7', 'unknown']);
+  });
+});

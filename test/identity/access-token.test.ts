@@ -1,0 +1,256 @@
+// OAuth 2.0 access tokens: what a real provider issues is accepted, and whatever is not exactly that is refused.
+import { createPublicKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Express } from 'express';
+import jwt from 'jsonwebtoken';
+import Provider from 'oidc-provider';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { apiOf, codesOf } from '../setup/api.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { makeKey, makeMember, makeOrganization } from '../setup/organization.ts';
+
+const audience = 'https://portal.example.test/api/platform/v1';
+const clientSecret = randomBytes(24).toString('hex');
+
+type SigningKey = { kid: string; privateKey: KeyObject; jwk: object };
+const makeSigningKey = (kid: string, type: 'rsa' | 'ec' = 'rsa'): SigningKey => {
+  const { privateKey, publicKey } =
+    type === 'rsa' ? generateKeyPairSync('rsa', { modulusLength: 2048 }) : generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const use = { kid, use: 'sig', alg: type === 'rsa' ? 'RS256' : 'ES256' };
+  return { kid, privateKey, jwk: { ...publicKey.export({ format: 'jwk' }), ...use } };
+};
+
+const key = makeSigningKey('first');
+let published: object[] = [key.jwk];
+let server: Server;
+let issuer: string;
+let database: TestDatabase;
+let app: Express;
+let organization: { id: string; ownerId: string };
+/** What the provider says of the client that asks: it stands for one person's agent. */
+let claimed: { email?: string; email_verified?: boolean } = {};
+let userinfo: { status: number; body: object } = { status: 404, body: {} };
+
+function startProvider(): void {
+  const provider = new Provider(issuer, {
+    clients: [
+      { client_id: 'agent', client_secret: clientSecret, grant_types: ['client_credentials'], redirect_uris: [], response_types: [] },
+      { client_id: 'fresh', client_secret: clientSecret, grant_types: ['client_credentials'], redirect_uris: [], response_types: [] },
+    ],
+    jwks: { keys: [{ ...key.privateKey.export({ format: 'jwk' }), kid: key.kid, use: 'sig', alg: 'RS256' }] },
+    scopes: ['portal:read'],
+    features: {
+      clientCredentials: { enabled: true },
+      devInteractions: { enabled: false },
+      resourceIndicators: {
+        enabled: true,
+        getResourceServerInfo: () => ({ scope: 'portal:read', audience, accessTokenTTL: 600, accessTokenFormat: 'jwt' }),
+      },
+    },
+    extraTokenClaims: () => claimed,
+    ttl: { ClientCredentials: 600 },
+  });
+  const answer = provider.callback();
+  server.on('request', (request, response) => {
+    const send = (status: number, body: object) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    if (request.url === '/published-keys') send(200, { keys: published });
+    else if (request.url === '/userinfo') send(userinfo.status, userinfo.body);
+    else void answer(request, response);
+  });
+}
+
+const oidcSettings = (more: object = {}) => ({ issuer, audience, jwksUri: `${issuer}/published-keys`, userinfoUri: null, ...more });
+const appWith = (more: object = {}) => createApp({ ...database.ctx, settings: { ...database.ctx.settings, oidc: oidcSettings(more) } });
+
+beforeAll(async () => {
+  server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  startProvider();
+  database = await testDatabase();
+  app = createApp({ ...database.ctx, settings: { ...database.ctx.settings, oidc: oidcSettings({ jwksUri: `${issuer}/jwks` }) } });
+  organization = await makeOrganization(database.ctx, { ownerEmail: 'ada@example.test' });
+});
+afterAll(async () => {
+  await database.close();
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+});
+beforeEach(() => database.ctx.db.control.raw('delete from rate_limits'));
+
+/** A token as the provider issues it. */
+async function issue(client: string, scope?: string): Promise<string> {
+  const response = await fetch(`${issuer}/token`, {
+    method: 'POST',
+    headers: { authorization: `Basic ${Buffer.from(`${client}:${clientSecret}`).toString('base64')}` },
+    body: new URLSearchParams({ grant_type: 'client_credentials', resource: audience, ...(scope !== undefined && { scope }) }),
+  });
+  const body = (await response.json()) as { access_token?: string };
+  if (body.access_token === undefined) throw new Error(JSON.stringify(body));
+  return body.access_token;
+}
+
+const now = () => Math.floor(Date.now() / 1000);
+type Forged = { claims?: object; header?: object; key?: SigningKey; algorithm?: jwt.Algorithm };
+/** A token signed with the provider's own key, with other claims than it would give. */
+function forge({ claims = {}, header = {}, key: signer = key, algorithm = 'RS256' }: Forged = {}): string {
+  const payload = { iss: issuer, sub: 'agent', aud: audience, iat: now(), exp: now() + 600, ...claims };
+  const whole = { alg: algorithm, typ: 'at+jwt', kid: signer.kid, ...header };
+  return jwt.sign(JSON.parse(JSON.stringify(payload)), signer.privateKey, { algorithm, header: JSON.parse(JSON.stringify(whole)) });
+}
+const call = (token: string, headers: Record<string, string> = {}, served = app) =>
+  apiOf(served, token)('get', '/whoami', undefined, headers);
+const linkedSubjects = async () => {
+  const { rows } = await database.ctx.db.control.raw(
+    "select (find_identity(?, s)).email, s from unnest(array['agent', 'fresh', 'other']) s",
+    [issuer],
+  );
+  return rows.map(({ s }: { s: string }) => s);
+};
+
+describe('a token of the provider', () => {
+  it('401 while nobody verified whose it is', async () => {
+    claimed = {};
+    expect((await call(await issue('agent'))).status).toBe(401);
+    claimed = { email: 'ada@example.test' };
+    expect((await call(await issue('agent'))).status).toBe(401);
+    claimed = { email: 'ada@example.test', email_verified: false };
+    expect((await call(await issue('agent'))).status).toBe(401);
+    claimed = { email: 'nobody@example.test', email_verified: true };
+    expect((await call(await issue('agent'))).status).toBe(401);
+    expect(await linkedSubjects()).toEqual([]);
+  });
+
+  it('links its person by a verified e-mail at first sight, also when several requests come first', async () => {
+    claimed = { email: 'Ada@Example.test', email_verified: true };
+    const token = await issue('agent');
+    const answers = await Promise.all(Array.from({ length: 4 }, () => call(token)));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    claimed = {};
+    const later = await call(await issue('agent'));
+    expect(later.body).toMatchObject({ user: { id: organization.ownerId }, credential: { kind: 'oauth', id: organization.ownerId } });
+    expect(later.body.metrics.monthlyActiveUsers).toBe(1);
+  });
+
+  it('is the same identity as a key of that person', async () => {
+    const { secret } = await makeKey(database.ctx, organization.id, { permissions: ['write'] });
+    const [byToken, byKey] = [(await call(await issue('agent'))).body, (await apiOf(app, secret)('get', '/whoami')).body];
+    const same = ({ credential: _credential, metrics: _metrics, ...rest }: typeof byToken) => rest;
+    expect(same(byToken)).toEqual(same(byKey));
+    expect(Object.keys(byToken).sort()).toEqual(Object.keys(byKey).sort());
+  });
+
+  it('never takes a person who already has a link of that issuer', async () => {
+    claimed = { email: 'ada@example.test', email_verified: true };
+    expect((await call(await issue('fresh'))).status).toBe(401);
+  });
+
+  it('reads only where its scope names portal:read, however it is written', async () => {
+    const api = apiOf(app, await issue('agent', 'portal:read'));
+    expect((await api('get', '/api-keys')).status).toBe(200);
+    expect((await api('post', '/api-keys', { name: 'x' })).body.error.message).toBe('Missing required permission: api-key:create');
+    expect((await apiOf(app, await issue('agent'))('post', '/api-keys', { name: 'x' })).status).toBe(201);
+    for (const claims of [{ scope: 'openid portal:read' }, { scp: ['portal:read'] }, { scp: 'portal:read' }, { scope: ['portal:read'] }])
+      expect((await apiOf(app, forge({ claims }))('post', '/api-keys', { name: 'x' })).status).toBe(403);
+  });
+
+  it('asks the userinfo where the token carries no e-mail, and believes it only for the same subject', async () => {
+    const asking = appWith({ userinfoUri: `${issuer}/userinfo` });
+    const member = await makeMember(database.ctx, organization.id, 'viewer');
+    const token = forge({ claims: { sub: 'other' } });
+    for (const body of [{}, { sub: 'agent', email: member.email, email_verified: true }, { sub: 'other', email: member.email }]) {
+      userinfo = { status: 200, body };
+      expect((await call(token, {}, asking)).status).toBe(401);
+    }
+    userinfo = { status: 200, body: { sub: 'other', email: member.email, email_verified: true } };
+    expect((await call(token, {}, asking)).body.user.id).toBe(member.id);
+    userinfo = { status: 500, body: {} };
+    expect((await call(token, {}, asking)).status).toBe(200);
+  });
+});
+
+describe('x-organization-id', () => {
+  it('chooses among several organizations and never opens a foreign one', async () => {
+    const token = forge();
+    const foreign = await makeOrganization(database.ctx);
+    expect((await call(token)).body.organization.id).toBe(organization.id);
+    expect((await call(token, { 'x-organization-id': foreign.id })).status).toBe(403);
+    const second = await makeOrganization(database.ctx, { ownerEmail: 'ada@example.test' });
+    const unclear = await call(token);
+    expect([unclear.status, codesOf(unclear)]).toEqual([400, ['organization_needed']]);
+    expect((await call(token, { 'x-organization-id': second.id })).body.organization.id).toBe(second.id);
+    expect((await call(token, { 'x-organization-id': organization.id })).body.organization.id).toBe(organization.id);
+    expect((await call(token, { 'x-organization-id': 'none' })).status).toBe(403);
+    await inTransaction({ db: database.ctx.db, organizationId: second.id }, (tx) => tx('memberships').delete());
+    expect((await call(token)).body.organization.id).toBe(organization.id);
+  });
+});
+
+describe('401 for a token', () => {
+  const publicPem = () => createPublicKey(key.privateKey).export({ type: 'spki', format: 'pem' }).toString();
+  const unsigned = (header: object) =>
+    `${[header, { iss: issuer, sub: 'agent', aud: audience, exp: now() + 600 }].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')}.`;
+
+  it.each<[string, () => string]>([
+    ['that is none', () => 'not.a.token'],
+    ['without a signature', () => unsigned({ alg: 'none', typ: 'at+jwt', kid: 'first' })],
+    ['whose algorithm is none in capitals', () => unsigned({ alg: 'NONE', typ: 'at+jwt', kid: 'first' })],
+    ['signed by HS256 with the public key', () => hmac(publicPem())],
+    ['of another type', () => forge({ header: { typ: 'logout+jwt' } })],
+    ['with a critical extension', () => forge({ header: { crit: ['exp'] } })],
+    ['without a key id', () => forge({ header: { kid: undefined } })],
+    ['with an unknown key id', () => forge({ key: makeSigningKey('unknown') })],
+    ['with a known key id and another key', () => forge({ key: makeSigningKey('first') })],
+    ['with an elliptic signature under an RSA key', () => forge({ key: makeSigningKey('first', 'ec'), algorithm: 'ES256' })],
+    ['by RS512', () => forge({ algorithm: 'RS512' })],
+    ['of another issuer', () => forge({ claims: { iss: 'https://elsewhere.example.test' } })],
+    ['of the issuer with a slash', () => forge({ claims: { iss: `${issuer}/` } })],
+    ['for another audience', () => forge({ claims: { aud: 'https://elsewhere.example.test' } })],
+    ['for no audience', () => forge({ claims: { aud: undefined } })],
+    ['that is an ID token of a client', () => forge({ claims: { aud: 'agent', nonce: 'n' }, header: { typ: 'JWT' } })],
+    ['that has expired', () => forge({ claims: { exp: now() - 60 } })],
+    ['that never expires', () => forge({ claims: { exp: undefined } })],
+    ['that is not valid yet', () => forge({ claims: { nbf: now() + 60 } })],
+    ['without a subject', () => forge({ claims: { sub: undefined } })],
+    ['with an empty subject', () => forge({ claims: { sub: '' } })],
+    ['whose claims were changed', () => tamper(forge({ claims: { scope: 'portal:read' } }))],
+  ])('%s', async (_name, token) => {
+    expect((await call(forge())).status).toBe(200);
+    const answer = await call(token());
+    expect([answer.status, answer.body.error.code, answer.headers['www-authenticate']]).toEqual([401, 'UNAUTHORIZED', 'Bearer']);
+  });
+
+  const hmac = (secret: string) =>
+    jwt.sign({ iss: issuer, sub: 'agent', aud: audience, exp: now() + 600 }, secret, {
+      algorithm: 'HS256',
+      header: { alg: 'HS256', kid: 'first', typ: 'at+jwt' },
+    });
+  const tamper = (token: string): string => {
+    const [header, payload = '', signature] = token.split('.');
+    const claims = JSON.parse(Buffer.from(payload, 'base64url').toString());
+    return [header, Buffer.from(JSON.stringify({ ...claims, scope: '' })).toString('base64url'), signature].join('.');
+  };
+});
+
+describe("the provider's keys", () => {
+  it('rotate: a new one is fetched when first seen, an old one ends with its publication', async () => {
+    const rotating = appWith();
+    const next = makeSigningKey('second', 'ec');
+    expect((await call(forge(), {}, rotating)).status).toBe(200);
+    expect((await call(forge({ key: next, algorithm: 'ES256' }), {}, rotating)).status).toBe(401);
+    published = [key.jwk, next.jwk];
+    expect((await call(forge({ key: next, algorithm: 'ES256' }), {}, rotating)).status).toBe(200);
+    published = [next.jwk];
+    expect((await call(forge(), {}, appWith())).status).toBe(401);
+    published = [key.jwk];
+  });
+
+  it('503 while they can not be had, for then nothing is known of the token', async () => {
+    const answer = await call(forge(), {}, appWith({ jwksUri: 'http://127.0.0.1:1/jwks' }));
+    expect([answer.status, answer.headers['retry-after']]).toEqual([503, '10']);
+  });
+});

@@ -1,0 +1,252 @@
+import type { Express } from 'express';
+import supertest from 'supertest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../../src/app.ts';
+import { inTransaction } from '../../../src/db/transaction.ts';
+import { isApiKey } from '../../../src/identity/api-key.ts';
+import { type Api, apiOf, codesOf } from '../../setup/api.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { makeKey, makeMember, makeOrganization } from '../../setup/organization.ts';
+
+let database: TestDatabase;
+let app: Express;
+let organizationId: string;
+let owner: Api;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  app = createApp(database.ctx);
+  organizationId = (await makeOrganization(database.ctx)).id;
+  owner = apiOf(app, (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret);
+});
+afterAll(() => database.close());
+
+const statusOf = async (secret: string): Promise<number> => (await apiOf(app, secret)('get', '/whoami')).status;
+/** A management key of another person, whose role holds just these permissions. */
+async function memberKey(role: string | readonly string[], access: 'read' | 'write' = 'write'): Promise<Api> {
+  const member = await makeMember(database.ctx, organizationId, role);
+  return apiOf(app, (await makeKey(database.ctx, organizationId, { permissions: [access], createdBy: member.id })).secret);
+}
+const create = async (api: Api, body: object) => {
+  const answer = await api('post', '/api-keys', { name: 'made', ...body });
+  expect(answer.status, JSON.stringify(answer.body)).toBe(201);
+  return answer.body as { id: string; secret: string; prefix: string };
+};
+const change = (id: string, columns: object) =>
+  inTransaction({ db: database.ctx.db, organizationId }, (tx) => tx('api_keys').where({ id }).update(columns));
+
+describe('POST /api-keys', () => {
+  it('201 shows the secret once, and stores neither it nor enough to find it', async () => {
+    const made = await create(owner, { name: ' Reports ', scopes: { permissions: ['read'] } });
+    expect(made).toMatchObject({ name: 'Reports', status: 'active', prefix: made.secret.slice(0, 12), expiresAt: null, revokedAt: null });
+    expect(isApiKey(made.secret)).toBe(true);
+    const shown = JSON.stringify([(await owner('get', `/api-keys/${made.id}`)).body, (await owner('get', '/api-keys')).body]);
+    expect(shown).not.toContain(made.secret);
+    expect(shown).not.toContain('"secret"');
+    const { rows } = await inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
+      tx.raw("select (select string_agg(k::text, '') from api_keys k) || (select string_agg(a::text, '') from audit_log a) as text"),
+    );
+    expect(rows[0].text).not.toContain(made.secret);
+    expect(rows[0].text).toContain(made.prefix);
+    expect(await statusOf(made.secret)).toBe(200);
+  });
+
+  it('401 for a key with a wrong character, without a look-up', async () => {
+    const { secret } = await create(owner, {});
+    const last = secret.at(-1) === 'a' ? 'b' : 'a';
+    expect(isApiKey(secret.slice(0, -1) + last)).toBe(false);
+    expect(await statusOf(secret.slice(0, -1) + last)).toBe(401);
+    expect(await statusOf(`psk_${'0'.repeat(49)}`)).toBe(401);
+  });
+
+  it('422 names every problem at once', async () => {
+    const answer = await owner('post', '/api-keys', {
+      name: '',
+      scopes: { versions: ['1'], resources: ['Invoices', 'x'], permissions: ['read', 'read'], more: [] },
+      expiresAt: 'tomorrow',
+    });
+    expect(answer.status).toBe(422);
+    const paths = answer.body.error.details.map(({ path }: { path: string }) => path);
+    expect(paths).toEqual(
+      expect.arrayContaining(['name', 'scopes.versions[0]', 'scopes.resources[0]', 'scopes.permissions', 'scopes.more', 'expiresAt']),
+    );
+  });
+
+  it('422 when the key would already be expired', async () => {
+    const answer = await owner('post', '/api-keys', { name: 'late', expiresAt: '2020-01-01T00:00:00Z' });
+    expect([answer.status, codesOf(answer)]).toEqual([422, ['in_the_past']]);
+  });
+
+  it.each(['9999-12-31T23:59:59-23:59', '2999-01-01T00:00:00.123456789012345678901234567890Z', `2999-01-01T00:00:00.${'1'.repeat(2000)}Z`])(
+    'takes or refuses %.40s, but never fails',
+    async (expiresAt) => {
+      expect((await owner('post', '/api-keys', { name: 'far', expiresAt })).status).toBeLessThan(500);
+      expect((await owner('get', '/api-keys')).status).toBe(200);
+    },
+  );
+
+  it('403 for a grant of write by someone who only reads', async () => {
+    const api = await memberKey(['api-key:create', 'api-key:read'], 'write');
+    await create(api, { scopes: { permissions: ['read'] } });
+    const reader = await memberKey('viewer');
+    expect((await reader('post', '/api-keys', { name: 'x', scopes: { permissions: ['write'] } })).status).toBe(403);
+  });
+});
+
+describe('a key', () => {
+  it('with read access reads all and writes nothing', async () => {
+    const api = apiOf(app, (await create(owner, { scopes: { permissions: ['read'] } })).secret);
+    expect((await api('get', '/api-keys')).status).toBe(200);
+    const refused = await api('post', '/api-keys', { name: 'x' });
+    expect([refused.status, refused.body.error.message]).toEqual([403, 'Missing required permission: api-key:create']);
+    expect((await apiOf(app, (await create(owner, {})).secret)('post', '/api-keys', { name: 'x' })).status).toBe(403);
+  });
+
+  it.each([[{ versions: ['v1'], permissions: ['write'] }], [{ resources: ['invoices'], permissions: ['write'] }]])(
+    'restricted to %j may only ask who it is',
+    async (scopes) => {
+      const api = apiOf(app, (await create(owner, { scopes })).secret);
+      expect((await api('get', '/whoami')).status).toBe(200);
+      const refused = await api('get', '/api-keys');
+      expect([refused.status, codesOf(refused)]).toEqual([403, ['restricted_key']]);
+    },
+  );
+
+  it('holds no more than its creator does, and shrinks with them', async () => {
+    const member = await makeMember(database.ctx, organizationId, 'editor');
+    const { secret } = await makeKey(database.ctx, organizationId, { permissions: ['write'], createdBy: member.id });
+    const api = apiOf(app, secret);
+    const before = (await api('get', '/whoami')).body;
+    expect(before.permissions).toContain('sync:create');
+    expect(before.permissions).not.toContain('api-key:create');
+    await inTransaction({ db: database.ctx.db, organizationId }, async (tx) => {
+      const viewer = await tx('roles').where({ name: 'viewer' }).first<{ id: string }>('id');
+      await tx('memberships').where({ user_id: member.id }).update({ role_id: viewer.id });
+    });
+    expect((await api('get', '/whoami')).body.permissions).not.toContain('sync:create');
+    await inTransaction({ db: database.ctx.db, organizationId }, (tx) => tx('memberships').where({ user_id: member.id }).delete());
+    const after = await api('get', '/whoami');
+    expect([after.status, after.body.permissions, after.body.user.id]).toEqual([200, [], member.id]);
+    expect((await api('get', '/api-keys')).status).toBe(403);
+    expect((await owner('get', '/api-keys')).status).toBe(200);
+  });
+
+  it('ends at its expiry', async () => {
+    const { id, secret } = await create(owner, { expiresAt: new Date(Date.now() + 60_000).toISOString() });
+    expect(await statusOf(secret)).toBe(200);
+    await change(id, { expires_at: new Date(Date.now() - 1000) });
+    expect(await statusOf(secret)).toBe(401);
+    expect((await owner('get', `/api-keys/${id}`)).body.status).toBe('expired');
+    expect((await owner('get', '/api-keys?status=expired')).body.data.map((key: { id: string }) => key.id)).toEqual([id]);
+  });
+});
+
+describe('PATCH /api-keys/{id}', () => {
+  it('changes what is named and leaves the rest', async () => {
+    const { id } = await create(owner, { scopes: { versions: ['v1'] }, expiresAt: '2999-01-01T00:00:00Z' });
+    const answer = await owner('patch', `/api-keys/${id}`, { name: 'New name' });
+    expect(answer.body).toMatchObject({ name: 'New name', scopes: { versions: ['v1'] }, expiresAt: '2999-01-01T00:00:00Z' });
+    expect((await owner('patch', `/api-keys/${id}`, { expiresAt: null })).body.expiresAt).toBeNull();
+  });
+
+  it('403 when someone with less power widens a key of someone with more', async () => {
+    const helper = await memberKey(['api-key:update', 'api-key:read', 'team:create']);
+    const reading = await create(owner, { scopes: { permissions: ['read'] } });
+    const writing = await helper('patch', `/api-keys/${reading.id}`, { scopes: { permissions: ['write'] } });
+    expect([writing.status, codesOf(writing)]).toEqual([403, ['escalation']]);
+    const restricted = await create(owner, { scopes: { resources: ['invoices'], permissions: ['write'] } });
+    expect((await helper('patch', `/api-keys/${restricted.id}`, { scopes: { permissions: ['write'] } })).status).toBe(403);
+    const expired = await create(owner, { scopes: { permissions: ['write'] } });
+    await change(expired.id, { expires_at: new Date(Date.now() - 1000) });
+    expect((await helper('patch', `/api-keys/${expired.id}`, { expiresAt: null })).status).toBe(403);
+    expect((await helper('patch', `/api-keys/${restricted.id}`, { scopes: { resources: ['invoices'] } })).status).toBe(200);
+    expect((await owner('patch', `/api-keys/${reading.id}`, { scopes: { permissions: ['write'] } })).status).toBe(200);
+  });
+
+  it('422 for a revoked key', async () => {
+    const { id } = await create(owner, {});
+    await owner('delete', `/api-keys/${id}`);
+    const answer = await owner('patch', `/api-keys/${id}`, { name: 'x' });
+    expect([answer.status, codesOf(answer)]).toEqual([422, ['revoked']]);
+  });
+});
+
+describe('DELETE /api-keys/{id}', () => {
+  it('204, and the secret is dead at once while the key stays listed', async () => {
+    const { id, secret } = await create(owner, {});
+    expect(await statusOf(secret)).toBe(200);
+    expect((await owner('delete', `/api-keys/${id}`)).status).toBe(204);
+    expect(await statusOf(secret)).toBe(401);
+    const shown = (await owner('get', `/api-keys/${id}`)).body;
+    expect(shown.status).toBe('revoked');
+    expect((await owner('delete', `/api-keys/${id}`)).status).toBe(204);
+    expect((await owner('get', `/api-keys/${id}`)).body.revokedAt).toBe(shown.revokedAt);
+  });
+});
+
+describe('the public interface', () => {
+  it('refuses a revoked key within a second, though it trusts what it has seen', async () => {
+    const { id, secret } = await create(owner, {});
+    const read = () =>
+      supertest(app)
+        .get('/api/public/v1/invoices')
+        .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': organizationId });
+    expect((await read()).status).toBe(404);
+    await owner('delete', `/api-keys/${id}`);
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    expect((await read()).status).toBe(401);
+  });
+});
+
+describe('POST /api-keys/{id}/rotate', () => {
+  it('201 with a new secret; the old one ends at once without a grace period', async () => {
+    const made = await create(owner, {});
+    const rotated = await owner('post', `/api-keys/${made.id}/rotate`, {});
+    expect(rotated.status).toBe(201);
+    expect(rotated.body.prefix).toBe(rotated.body.secret.slice(0, 12));
+    expect([await statusOf(made.secret), await statusOf(rotated.body.secret)]).toEqual([401, 200]);
+  });
+
+  it('lets the old secret work through the grace period and no longer; a second rotation ends the oldest', async () => {
+    const made = await create(owner, {});
+    const second = (await owner('post', `/api-keys/${made.id}/rotate`, { gracePeriodSeconds: 3600 })).body.secret;
+    expect([await statusOf(made.secret), await statusOf(second)]).toEqual([200, 200]);
+    const third = (await owner('post', `/api-keys/${made.id}/rotate`, { gracePeriodSeconds: 3600 })).body.secret;
+    expect([await statusOf(made.secret), await statusOf(second), await statusOf(third)]).toEqual([401, 200, 200]);
+    await change(made.id, { previous_expires_at: new Date(Date.now() - 1000) });
+    expect([await statusOf(second), await statusOf(third)]).toEqual([401, 200]);
+  });
+
+  it('gives the old secret none of the power of whoever rotated', async () => {
+    const editor = await makeMember(database.ctx, organizationId, 'editor');
+    const old = await makeKey(database.ctx, organizationId, { permissions: ['write'], createdBy: editor.id });
+    const rotated = await owner('post', `/api-keys/${old.id}/rotate`, { gracePeriodSeconds: 3600 });
+    const permissions = async (secret: string) => (await apiOf(app, secret)('get', '/whoami')).body.permissions;
+    expect(await permissions(rotated.body.secret)).toContain('api-key:create');
+    expect(await permissions(old.secret)).not.toContain('api-key:create');
+    expect(await permissions(old.secret)).toContain('sync:create');
+  });
+
+  it('422 for a grace period out of bounds, a revoked key and an expired one', async () => {
+    const { id } = await create(owner, {});
+    for (const gracePeriodSeconds of [-1, 2_592_001, 1.5, '60'])
+      expect((await owner('post', `/api-keys/${id}/rotate`, { gracePeriodSeconds })).status).toBe(422);
+    await change(id, { expires_at: new Date(Date.now() - 1000) });
+    expect(codesOf(await owner('post', `/api-keys/${id}/rotate`, {}))).toEqual(['expired']);
+    await owner('delete', `/api-keys/${id}`);
+    expect(codesOf(await owner('post', `/api-keys/${id}/rotate`, {}))).toEqual(['revoked']);
+  });
+});
+
+describe('GET /api-keys', () => {
+  it('finds by name and status, newest first', async () => {
+    const [a, b] = [await create(owner, { name: 'Zebra one' }), await create(owner, { name: 'zebra 100%' })];
+    const ids = async (query: string) => (await owner('get', `/api-keys?${query}`)).body.data.map(({ id }: { id: string }) => id);
+    expect(await ids('q=ZEBRA')).toEqual([b.id, a.id]);
+    expect(await ids('q=%25')).toEqual([b.id]);
+    expect(await ids('q=zebra&pageSize=1&page=2')).toEqual([a.id]);
+    await owner('delete', `/api-keys/${a.id}`);
+    expect(await ids('q=zebra&status=revoked')).toEqual([a.id]);
+    expect((await owner('get', '/api-keys?status=lost')).status).toBe(400);
+  });
+});

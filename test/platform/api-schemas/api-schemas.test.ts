@@ -1,0 +1,299 @@
+import type { Express } from 'express';
+import supertest from 'supertest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApp, startBackground } from '../../../src/app.ts';
+import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
+import { publicationsSettled, resumePublications } from '../../../src/platform/api-schemas/publication.ts';
+import { type Answer, type Api, apiOf, codesOf } from '../../setup/api.ts';
+import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
+import { type Erp, startErp } from '../../setup/erp.ts';
+import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { until } from '../../setup/until.ts';
+
+let erp: Erp;
+let database: TestDatabase;
+let app: Express;
+let organizationId: string;
+let owner: Api;
+
+const field = (name: string, source: string) => ({ name, source });
+const customers = {
+  name: 'customers',
+  recordType: 'customer',
+  fields: [field('number', 'entityid'), field('money', 'currency.name'), field('modifiedAt', 'lastmodifieddate')],
+  filters: [{ field: 'number', operators: ['eq', 'starts_with'] }],
+  sorts: ['number'],
+};
+
+beforeAll(async () => {
+  erp = await startErp();
+  database = await testDatabase({ settings: { erp: { ...testSettings.erp, allowedHosts: [erp.host] } } });
+  app = createApp(database.ctx);
+  organizationId = (await makeOrganization(database.ctx)).id;
+  owner = apiOf(app, (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret);
+  await erp.connect(owner);
+  await owner('post', '/netsuite/metadata/refresh');
+  const background = await startBackground(database.ctx);
+  const { id } = (await owner('post', '/sync-configs', { name: 'Customers', recordType: 'customer' })).body;
+  await owner('post', `/sync-configs/${id}/trigger`, {});
+  await until(async () => ((await owner('get', `/sync-configs/${id}`)).body.lastRun.status === 'succeeded' ? true : undefined));
+  await background.stop();
+});
+afterAll(async () => {
+  await publicationsSettled(database.ctx);
+  await database.close();
+  await erp.stop();
+});
+
+const inOrganization = <T>(work: (tx: Tx) => Promise<T>): Promise<T> => inTransaction({ db: database.ctx.db, organizationId }, work);
+const draft = async (body: object = { name: 'For partners', endpoints: [customers] }) => {
+  const answer = await owner('post', '/api-schema', body);
+  expect(answer.status, JSON.stringify(answer.body)).toBe(201);
+  return answer.body as { id: string; version: string; revision: number };
+};
+const read = async (id: string) => (await owner('get', `/api-schema/${id}`)).body;
+const publish = async ({ id, revision }: { id: string; revision: number }): Promise<Answer> => {
+  const answer = await owner('post', `/api-schema/${id}/publish`, { revision });
+  await publicationsSettled(database.ctx);
+  return answer;
+};
+const published = async (body?: object) => {
+  const made = await draft(body);
+  expect((await publish(made)).status).toBe(202);
+  expect(await read(made.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded' } });
+  return made;
+};
+const problemsOf = (answer: Answer) =>
+  (answer.body.problems ?? answer.body.error.details).map(({ path, code }: { path: string; code: string }) => `${path} ${code}`);
+const number = (version: string) => Number(version.slice(1));
+
+describe('POST /api-schema', () => {
+  it('201 with a draft and the next label; a label is never given twice', async () => {
+    const first = await draft();
+    expect(first).toMatchObject({ status: 'draft', revision: 1, publication: null, publishedAt: null });
+    expect((await owner('delete', `/api-schema/${first.id}`)).status).toBe(204);
+    const second = await draft({});
+    expect(number(second.version)).toBe(number(first.version) + 1);
+    const many = await Promise.all(Array.from({ length: 4 }, () => draft({})));
+    expect(new Set(many.map(({ version }) => version)).size).toBe(4);
+  });
+
+  it('starts from another version, and gives no label away for a refusal', async () => {
+    const base = await draft();
+    const copy = await draft({ basedOn: base.version, name: 'Copy' });
+    expect(await read(copy.id)).toMatchObject({ name: 'Copy', endpoints: (await read(base.id)).endpoints });
+    expect(codesOf(await owner('post', '/api-schema', { basedOn: 'v999999' }))).toEqual(['unknown_version']);
+    expect(number((await draft({})).version)).toBe(number(copy.version) + 1);
+  });
+
+  it('422 for a definition that breaks a rule, every problem with its path', async () => {
+    const answer = await owner('post', '/api-schema', {
+      endpoints: [
+        {
+          ...customers,
+          name: 'Bad Name',
+          fields: [field('id', 'entityid'), field('number', 'x'), field('Number', 'y')],
+          sorts: ['nowhere'],
+        },
+        { ...customers, name: 'bad name' },
+      ],
+    });
+    expect([answer.status, answer.body.error.code]).toEqual([422, 'VALIDATION_ERROR']);
+    expect(problemsOf(answer)).toEqual(
+      expect.arrayContaining([
+        'endpoints[0].name illegal_name',
+        'endpoints[1].name illegal_name',
+        'endpoints[1].name duplicate',
+        'endpoints[0].fields[0].name reserved_name',
+        'endpoints[0].fields[2].name duplicate',
+        'endpoints[0].sorts[0] not_included',
+      ]),
+    );
+    const shape = await owner('post', '/api-schema', { endpoints: [{ name: 'x', fields: [{ name: 1 }] }] });
+    expect(problemsOf(shape)).toEqual(
+      expect.arrayContaining(['endpoints[0].recordType invalid_type', 'endpoints[0].fields[0].name invalid_type']),
+    );
+  });
+});
+
+describe('PATCH /api-schema/{id}', () => {
+  it('changes a draft, counts its revisions and refuses a stale one', async () => {
+    const made = await draft();
+    const changed = await owner('patch', `/api-schema/${made.id}`, { notes: 'New', revision: 1 });
+    expect(changed.body).toMatchObject({ notes: 'New', name: 'For partners', revision: 2 });
+    const stale = await owner('patch', `/api-schema/${made.id}`, { notes: 'Newer', revision: 1 });
+    expect([stale.status, codesOf(stale)]).toEqual([422, ['stale_revision']]);
+    const [a, b] = await Promise.all(['a', 'b'].map((notes) => owner('patch', `/api-schema/${made.id}`, { notes, revision: 2 })));
+    expect([a?.status, b?.status].sort()).toEqual([200, 422]);
+  });
+});
+
+describe('POST /api-schema/{id}/validate', () => {
+  it('names what stands in the way, and what publishing would build', async () => {
+    const made = await draft({
+      endpoints: [
+        {
+          ...customers,
+          fields: [field('number', 'entityid'), field('gone', 'entitid')],
+          filters: [{ field: 'number', operators: ['gte'] }],
+        },
+        { ...customers, name: 'orders', recordType: 'unsynced' },
+      ],
+    });
+    const answer = await owner('post', `/api-schema/${made.id}/validate`);
+    expect([answer.status, answer.body.ready]).toEqual([200, false]);
+    expect(problemsOf(answer)).toEqual(expect.arrayContaining(['endpoints[0].fields[1].source unknown_source']));
+    expect(answer.body.problems.find(({ code }: { code: string }) => code === 'unknown_source').message).toContain('entityid');
+    expect(answer.body.problems.some(({ path }: { path: string }) => path === 'endpoints[1].recordType')).toBe(true);
+    const good = await owner('post', `/api-schema/${(await draft()).id}/validate`);
+    expect(good.body).toMatchObject({ ready: true, problems: [] });
+    expect((await owner('post', `/api-schema/${(await draft({})).id}/validate`)).body).toMatchObject({
+      ready: false,
+      problems: [{ code: 'no_endpoints' }],
+    });
+  });
+});
+
+describe('POST /api-schema/{id}/publish', () => {
+  it('202, then the version answers callers and never changes again', async () => {
+    const made = await published();
+    const { secret } = await makeKey(database.ctx, organizationId);
+    const listed = await supertest(app)
+      .get(`/api/public/${made.version}/customers?pageSize=2`)
+      .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': organizationId });
+    expect(listed.status).toBe(200);
+    expect(Object.keys(listed.body.data[0])).toEqual(['id', 'number', 'money', 'modifiedAt']);
+    for (const answer of [
+      await owner('patch', `/api-schema/${made.id}`, { notes: 'x' }),
+      await owner('delete', `/api-schema/${made.id}`),
+      await owner('post', `/api-schema/${made.id}/publish`, { revision: 1 }),
+    ]) {
+      expect([answer.status, answer.body.error.message]).toEqual([422, 'Published schemas are immutable']);
+    }
+    expect(await read(made.id)).toMatchObject({ notes: '', status: 'published' });
+  });
+
+  it('422 with every problem while it is not ready, and for a revision that is not the one looked at', async () => {
+    const unready = await draft({
+      endpoints: [{ ...customers, fields: [field('a', 'nothing'), field('b', 'neither')], filters: [], sorts: [] }],
+    });
+    const answer = await publish(unready);
+    expect([answer.status, problemsOf(answer)]).toEqual([
+      422,
+      ['endpoints[0].fields[0].source unknown_source', 'endpoints[0].fields[1].source unknown_source'],
+    ]);
+    expect((await publish(await draft({}))).status).toBe(422);
+    const made = await draft();
+    expect(codesOf(await publish({ id: made.id, revision: 2 }))).toEqual(['stale_revision']);
+    expect((await owner('post', `/api-schema/${made.id}/publish`)).status).toBe(422);
+    expect((await read(made.id)).status).toBe('draft');
+  });
+
+  it('publishes once when asked twice at the same time, and locks the draft meanwhile', async () => {
+    const made = await draft();
+    const [a, b] = await Promise.all([publish(made), publish(made)]);
+    expect([a.status, b.status].sort()).toEqual([202, 422]);
+    const locked = await draft();
+    await inOrganization((tx) =>
+      tx('api_schemas')
+        .where({ id: locked.id })
+        .update({ publication: JSON.stringify({ status: 'running', progress: { step: 'x', done: 0, total: 1 }, problems: [] }) }),
+    );
+    for (const answer of [
+      await owner('patch', `/api-schema/${locked.id}`, { notes: 'x' }),
+      await owner('delete', `/api-schema/${locked.id}`),
+    ])
+      expect([answer.status, codesOf(answer)]).toEqual([422, ['publishing']]);
+    // The process that was publishing is gone; the next start takes it up.
+    await resumePublications(database.ctx);
+    await publicationsSettled(database.ctx);
+    expect(await read(locked.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded' } });
+  });
+
+  it('never publishes a draft that moved on meanwhile', async () => {
+    const made = await draft();
+    const setRow = (tx: Tx, columns: object) => tx('api_schemas').where({ id: made.id }).update(columns);
+    await inOrganization((tx) =>
+      setRow(tx, { publication: JSON.stringify({ status: 'running', progress: { step: 'x', done: 0, total: 1 }, problems: [] }) }),
+    );
+    await inOrganization(async (tx) => {
+      await tx('api_schemas').where({ id: made.id }).forUpdate().select('id');
+      await resumePublications(database.ctx);
+      await new Promise((resolve) => setTimeout(resolve, 700));
+      await setRow(tx, { revision: 2, notes: 'not looked at', publication: null });
+    });
+    await publicationsSettled(database.ctx);
+    expect(await read(made.id)).toMatchObject({ status: 'draft', revision: 2, publication: null });
+  });
+
+  it('is shown as failed when it can not end, and may be tried again', async () => {
+    const made = await draft({ endpoints: [{ ...customers, fields: [field('number', 'no_longer_there')], filters: [], sorts: [] }] });
+    await inOrganization((tx) =>
+      tx('api_schemas')
+        .where({ id: made.id })
+        .update({ publication: JSON.stringify({ status: 'running', progress: { step: 'x', done: 0, total: 1 }, problems: [] }) }),
+    );
+    await resumePublications(database.ctx);
+    await publicationsSettled(database.ctx);
+    const failed = await read(made.id);
+    expect(failed).toMatchObject({ status: 'draft', publication: { status: 'failed' } });
+    expect(failed.publication.problems.length).toBeGreaterThan(0);
+    expect((await owner('patch', `/api-schema/${made.id}`, { endpoints: [customers] })).body).toMatchObject({
+      revision: 2,
+      publication: null,
+    });
+    expect((await publish({ id: made.id, revision: 2 })).status).toBe(202);
+    expect((await read(made.id)).status).toBe('published');
+  });
+});
+
+describe('POST /api-schema/{id}/new-version and GET /diff', () => {
+  it('start a draft from any version and mark what breaks', async () => {
+    const base = await published();
+    const next = await owner('post', `/api-schema/${base.id}/new-version`);
+    expect(next.status).toBe(201);
+    expect(next.body).toMatchObject({ status: 'draft', revision: 1, name: 'For partners', publication: null, publishedAt: null });
+    expect(next.body.id).not.toBe(base.id);
+    expect(number(next.body.version)).toBeGreaterThan(number(base.version));
+    const same = await owner('get', `/api-schema/${next.body.id}/diff?against=${base.version}`);
+    expect(same.body).toEqual({ against: base.version, changes: [] });
+    await owner('patch', `/api-schema/${next.body.id}`, {
+      endpoints: [{ ...customers, fields: [field('number', 'entityid'), field('isPerson', 'isperson')], filters: [], sorts: [] }],
+    });
+    const { changes } = (await owner('get', `/api-schema/${next.body.id}/diff?against=${base.version}`)).body;
+    expect(changes.some(({ breaking, code }: { breaking: boolean; code: string }) => breaking && code === 'removed')).toBe(true);
+    expect(changes.some(({ breaking, code }: { breaking: boolean; code: string }) => !breaking && code === 'added')).toBe(true);
+    expect((await owner('get', `/api-schema/${next.body.id}/diff?against=v999999`)).status).toBe(404);
+    expect((await owner('get', `/api-schema/${next.body.id}/diff?against=1`)).status).toBe(400);
+    expect((await read(base.id)).endpoints).toHaveLength(1);
+    expect((await owner('post', `/api-schema/${next.body.id}/new-version`)).status).toBe(201);
+  });
+});
+
+describe('POST /api-schema/{id}/deprecate and /retire', () => {
+  it('announce, end and bring back a version', async () => {
+    const made = await published();
+    const { secret } = await makeKey(database.ctx, organizationId);
+    const call = async () => {
+      const fresh = createApp(database.ctx);
+      return supertest(fresh)
+        .get(`/api/public/${made.version}/customers?pageSize=1`)
+        .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': organizationId });
+    };
+    const move = (verb: string, body: object = {}) => owner('post', `/api-schema/${made.id}/${verb}`, body);
+    expect(codesOf(await move('retire', { undo: true }))).toEqual(['illegal_transition']);
+    expect(codesOf(await move('deprecate', { sunsetAt: '2020-01-01T00:00:00Z' }))).toEqual(['in_the_past']);
+    const deprecated = await move('deprecate', { sunsetAt: '2999-01-01T00:00:00+01:00' });
+    expect(deprecated.body).toMatchObject({ status: 'deprecated', sunsetAt: '2998-12-31T23:00:00Z' });
+    const answered = await call();
+    expect([answered.status, answered.headers['sunset']]).toEqual([200, 'Mon, 31 Dec 2998 23:00:00 GMT']);
+    expect((await move('deprecate', {})).body.sunsetAt).toBeNull();
+    expect((await move('retire')).body.status).toBe('retired');
+    expect((await call()).status).toBe(410);
+    expect(codesOf(await move('retire'))).toEqual(['illegal_transition']);
+    expect(codesOf(await move('deprecate'))).toEqual(['illegal_transition']);
+    expect((await move('retire', { undo: true })).body.status).toBe('deprecated');
+    expect((await call()).status).toBe(200);
+    expect(codesOf(await owner('post', `/api-schema/${(await draft()).id}/retire`, {}))).toEqual(['illegal_transition']);
+  });
+});

@@ -1,0 +1,274 @@
+import { randomBytes } from 'node:crypto';
+import type { Express } from 'express';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createApp } from '../../../src/app.ts';
+import { openKeyring } from '../../../src/core/keyring.ts';
+import { inTransaction } from '../../../src/db/transaction.ts';
+import { type Api, apiOf, codesOf } from '../../setup/api.ts';
+import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
+import { accountId, type Erp, startErp } from '../../setup/erp.ts';
+import { makeKey, makeOrganization } from '../../setup/organization.ts';
+
+let erp: Erp;
+let database: TestDatabase;
+let app: Express;
+let organization: { id: string; slug: string };
+let owner: Api;
+
+beforeAll(async () => {
+  erp = await startErp();
+  database = await testDatabase({ settings: { erp: { ...testSettings.erp, allowedHosts: [erp.host], requestTimeoutMs: 1_500 } } });
+  app = createApp(database.ctx);
+});
+afterAll(async () => {
+  await database.close();
+  await erp.stop();
+});
+beforeEach(async () => {
+  organization = await makeOrganization(database.ctx);
+  owner = apiOf(app, (await makeKey(database.ctx, organization.id, { permissions: ['write'] })).secret);
+});
+
+const secrets = { consumerSecret: 'c0nsumer-secret-of-some-length', tokenSecret: 't0ken-secret-of-some-length-WXYZ' };
+const tba = (more: object = {}, connection: object = {}) => ({
+  accountId: '1234567_SB1',
+  authentication: { method: 'tba', consumerKey: 'ck', tokenId: 'ti', ...more },
+  ...connection,
+});
+const put = (body: object) => owner('put', '/netsuite/connection', body);
+/** As if a sync had stored records. */
+const storeRecords = (count: number) =>
+  database.ctx.db.data.query(
+    `insert into wh_${organization.id.replaceAll('-', '')}.record_state (record_type, id_type, generation, row_count, active_table)
+     values ('invoice', 'integer', 1, $1, 'invoice_1') on conflict (record_type) do update set row_count = excluded.row_count`,
+    [count],
+  );
+const problemCodes = (answer: Awaited<ReturnType<Api>>): string[] => answer.body.problems.map(({ code }: { code: string }) => code);
+
+describe('PUT /netsuite/connection', () => {
+  it('takes secrets and never shows them', async () => {
+    const answer = await put(tba(secrets));
+    expect(answer.body).toEqual({
+      accountId: '1234567_SB1',
+      baseUrl: null,
+      authentication: { method: 'tba', consumerKey: 'ck', tokenId: 'ti' },
+      hasCredentials: true,
+      credentialHint: 'WXYZ',
+      certificates: [],
+      status: 'untested',
+      lastTestedAt: null,
+      lastError: null,
+    });
+    expect((await owner('get', '/netsuite/connection')).body).toEqual(answer.body);
+    const { rows } = await inTransaction({ db: database.ctx.db, organizationId: organization.id }, (tx) =>
+      tx.raw("select (select string_agg(c::text, '') from erp_connections c) || (select string_agg(a::text, '') from audit_log a) as text"),
+    );
+    for (const secret of Object.values(secrets)) expect(rows[0].text).not.toContain(secret);
+  });
+
+  it('keeps the stored secrets when none are given, and needs both together', async () => {
+    expect(codesOf(await put(tba()))).toEqual(['secrets_needed']);
+    await put(tba(secrets));
+    const kept = await put(tba({ tokenId: 'another' }));
+    expect(kept.body).toMatchObject({ hasCredentials: true, credentialHint: 'WXYZ', authentication: { tokenId: 'another' } });
+    for (const part of [{ tokenSecret: 'new' }, { consumerSecret: 'new' }])
+      expect(codesOf(await put(tba(part)))).toEqual(['secrets_needed']);
+    expect((await owner('get', '/netsuite/connection')).body.credentialHint).toBe('WXYZ');
+    expect((await put(tba({ consumerSecret: 'short', tokenSecret: 'short' }))).body.credentialHint).toBeNull();
+  });
+
+  it.each([
+    'http://169.254.169.254',
+    'http://127.0.0.1:5432',
+    'https://localhost',
+    'https://suitetalk.api.netsuite.com.example.com',
+    'https://example.com/.suitetalk.api.netsuite.com',
+    'http://1234567-sb1.suitetalk.api.netsuite.com',
+    'https://1234567-sb1.suitetalk.api.netsuite.com:8443',
+    'https://user:pw@1234567-sb1.suitetalk.api.netsuite.com',
+    'https://1234567-sb1.suitetalk.api.netsuite.com/services',
+    'https://a.b.suitetalk.api.netsuite.com',
+    'file:///etc/passwd',
+    'gopher://127.0.0.1',
+    'not an address',
+  ])('422 for the base URL %s', async (baseUrl) => {
+    const answer = await put(tba(secrets, { baseUrl }));
+    expect([answer.status, answer.body.error.details[0].path]).toEqual([422, 'baseUrl']);
+  });
+
+  it("takes the account's own address and hosts that the operator allows, and no other account's", async () => {
+    const own = await put(tba(secrets, { baseUrl: ' https://1234567-SB1.suitetalk.api.netsuite.com/\t' }));
+    expect(own.body.baseUrl).toBe('https://1234567-sb1.suitetalk.api.netsuite.com');
+    expect((await put(tba(secrets, { baseUrl: erp.account.url }))).status).toBe(200);
+    expect(codesOf(await put(tba(secrets, { baseUrl: 'https://7654321.suitetalk.api.netsuite.com' })))).toEqual(['other_account']);
+  });
+
+  it('422 for another account while records are here, even after the connection was deleted', async () => {
+    await put(tba(secrets));
+    await storeRecords(3);
+    const other = tba(secrets, { accountId: '7654321' });
+    expect(codesOf(await put(other))).toEqual(['records_of_another_account']);
+    expect((await put(tba(secrets, { accountId: '1234567-sb1' }))).status).toBe(200);
+    expect((await owner('delete', '/netsuite/connection')).status).toBe(204);
+    expect(codesOf(await put(other))).toEqual(['records_of_another_account']);
+    expect((await owner('delete', `/netsuite/connection?purge=${organization.slug}`)).status).toBe(204);
+    expect((await put(other)).status).toBe(200);
+  });
+
+  it('422 for another account while a run may still bring records', async () => {
+    await erp.connect(owner);
+    await owner('post', '/netsuite/metadata/refresh');
+    const config = await owner('post', '/sync-configs', { name: 'Invoices', recordType: 'invoice' });
+    const run = await owner('post', `/sync-configs/${config.body.id}/trigger`, {});
+    const other = tba(secrets, { accountId: '7654321' });
+    expect(codesOf(await put(other))).toEqual(['run_open']);
+    await owner('post', `/sync-runs/${run.body.id}/cancel`);
+    expect((await put(other)).status).toBe(200);
+  });
+
+  it('422 for an account id that could become another host', async () => {
+    for (const bad of ['a.b', 'x/y', '1234567_SB1_2', '', 'a'.repeat(41), '1 2', 'é'])
+      expect((await put(tba(secrets, { accountId: bad }))).status).toBe(422);
+  });
+});
+
+describe('DELETE /netsuite/connection', () => {
+  it('pauses syncs and keeps the records; purge needs the slug', async () => {
+    await erp.connect(owner);
+    await owner('post', '/netsuite/metadata/refresh');
+    const config = await owner('post', '/sync-configs', { name: 'Invoices', recordType: 'invoice', schedule: '0 * * * *' });
+    await storeRecords(3);
+    const unconfirmed = await owner('delete', '/netsuite/connection?purge=yes');
+    expect([unconfirmed.status, codesOf(unconfirmed)]).toEqual([422, ['not_confirmed']]);
+    expect((await owner('delete', '/netsuite/connection')).status).toBe(204);
+    expect((await owner('get', '/netsuite/connection')).status).toBe(404);
+    const paused = (await owner('get', `/sync-configs/${config.body.id}`)).body;
+    expect(paused).toMatchObject({ status: 'paused', nextRunAt: null, pausedReason: { code: 'NO_CONNECTION' } });
+    expect((await owner('get', '/whoami')).body.metrics.storage.records).toBe(3);
+    expect((await owner('delete', '/netsuite/connection')).status).toBe(404);
+    expect((await owner('delete', `/netsuite/connection?purge=${organization.slug}`)).status).toBe(204);
+    expect((await owner('delete', `/netsuite/connection?purge=${organization.slug}`)).status).toBe(404);
+    await erp.connect(owner);
+    expect((await owner('get', `/sync-configs/${config.body.id}`)).body.status).toBe('active');
+  });
+});
+
+describe('certificates', () => {
+  it('sign in after their id is told, and rotate through two slots', async () => {
+    const { clientId, certificateId } = await erp.connect(owner);
+    expect((await owner('post', '/netsuite/connection/test')).body).toMatchObject({ ok: true, account: accountId, problems: [] });
+    expect((await owner('get', '/netsuite/connection')).body).toMatchObject({ status: 'connected', hasCredentials: true });
+    const next = await owner('post', '/netsuite/connection/certificate');
+    expect(next.body).toMatchObject({ slot: 2, certificatePem: expect.stringContaining('BEGIN CERTIFICATE') });
+    expect(JSON.stringify(next.body)).not.toContain('PRIVATE');
+    expect((await owner('post', '/netsuite/connection/test')).body.ok).toBe(true);
+    const uploaded = await erp.account.uploadCertificate(clientId, next.body.certificatePem);
+    const connection = (id: string | null) => ({
+      accountId,
+      baseUrl: erp.account.url,
+      authentication: { method: 'oauth2', clientId, certificateId: id },
+    });
+    const rotated = await put(connection(uploaded.certificateId));
+    expect(rotated.body.certificates.map(({ active }: { active: boolean }) => active)).toEqual([false, true]);
+    await erp.account.revokeCertificate(certificateId);
+    erp.account.revokeTokens();
+    expect((await owner('post', '/netsuite/connection/test')).body.ok).toBe(true);
+    expect((await owner('post', '/netsuite/connection/certificate')).body.slot).toBe(1);
+    expect((await put(connection(null))).body.hasCredentials).toBe(true);
+  });
+
+  it('a mistyped id is told by the test and corrected by the right one', async () => {
+    const { clientId } = await erp.account.createIntegration('Portal Service');
+    const connection = (certificateId: string | null) => ({
+      accountId,
+      baseUrl: erp.account.url,
+      authentication: { method: 'oauth2', clientId, certificateId },
+    });
+    expect(codesOf(await put(connection('none-yet')))).toEqual(['no_certificate']);
+    expect((await put(connection(null))).body.hasCredentials).toBe(false);
+    const untold = await owner('post', '/netsuite/connection/test');
+    expect([untold.status, codesOf(untold)]).toEqual([422, ['no_credentials']]);
+    const { certificatePem } = (await owner('post', '/netsuite/connection/certificate')).body;
+    const { certificateId } = await erp.account.uploadCertificate(clientId, certificatePem);
+    expect((await put(connection('mistyped'))).status).toBe(200);
+    const failed = await owner('post', '/netsuite/connection/test');
+    expect(failed.body).toMatchObject({ ok: false, problems: [{ code: 'CERTIFICATE_UNKNOWN', fix: expect.stringContaining('Upload') }] });
+    expect((await owner('get', '/netsuite/connection')).body).toMatchObject({ status: 'failed', lastError: expect.any(String) });
+    expect((await put(connection(certificateId))).status).toBe(200);
+    expect((await owner('post', '/netsuite/connection/test')).body.ok).toBe(true);
+    expect(codesOf(await put(connection('mistyped-again')))).toEqual(['no_certificate']);
+  });
+});
+
+describe('POST /netsuite/connection/test', () => {
+  it('404 without a connection', async () => {
+    expect((await owner('post', '/netsuite/connection/test')).status).toBe(404);
+  });
+
+  it('names a revoked certificate, a closed role, a dead host and an ERP that hangs, each with a fix', async () => {
+    const { certificateId } = await erp.connect(owner);
+    const problems = async () => problemCodes(await owner('post', '/netsuite/connection/test'));
+    erp.account.injectFault({ path: /suiteql/, times: 9, status: 503, body: 'maintenance' });
+    expect((await owner('post', '/netsuite/connection/test')).body).toMatchObject({ ok: false });
+    for (let left = 0; left < 9; left += 1) await fetch(`${erp.account.url}/services/rest/query/v1/suiteql`);
+    erp.account.injectFault({ path: /suiteql/, times: 1, status: 200, delayMs: 4_000 });
+    expect(await problems()).toEqual(['TIMEOUT']);
+    await erp.account.revokeCertificate(certificateId);
+    expect(await problems()).toEqual(['CERTIFICATE_UNKNOWN']);
+    const unreachable = createApp({
+      ...database.ctx,
+      fetch: (url, request) => database.ctx.fetch(url.replace(erp.host, '127.0.0.1:1'), request),
+    });
+    const { secret } = await makeKey(database.ctx, organization.id, { permissions: ['write'] });
+    expect(problemCodes(await apiOf(unreachable, secret)('post', '/netsuite/connection/test'))).toEqual(['HOST_UNREACHABLE']);
+  });
+});
+
+describe('stored credentials', () => {
+  it('422 when the encryption key that closed them is gone', async () => {
+    await erp.connect(owner);
+    const keyring = openKeyring([{ id: 'test', bytes: randomBytes(32) }]);
+    const { secret } = await makeKey(database.ctx, organization.id, { permissions: ['write'] });
+    const other = apiOf(createApp({ ...database.ctx, keyring }), secret);
+    for (const path of ['/netsuite/connection/test', '/netsuite/metadata/refresh'])
+      expect(codesOf(await other('post', path))).toEqual(['credentials_unreadable']);
+  });
+});
+
+describe('the metadata', () => {
+  it('lists record types, shows one, and keeps the last good answer while the ERP is away', async () => {
+    expect((await owner('get', '/netsuite/metadata')).status).toBe(404);
+    const { certificateId } = await erp.connect(owner);
+    const read = await owner('post', '/netsuite/metadata/refresh');
+    expect(read.status).toBe(200);
+    expect(read.body.lastError).toBeNull();
+    const invoice = read.body.recordTypes.find(({ name }: { name: string }) => name === 'invoice');
+    expect(invoice).toMatchObject({ name: 'invoice', table: expect.any(String), fieldCount: expect.any(Number) });
+    const shown = (await owner('get', '/netsuite/metadata/invoice')).body;
+    expect(shown.fields.find(({ name }: { name: string }) => name === 'tranid')).toMatchObject({
+      type: 'text',
+      syncable: true,
+      reason: null,
+    });
+    for (const field of shown.fields) if (!field.syncable) expect(field.reason).toEqual(expect.any(String));
+    expect((await owner('get', '/netsuite/metadata/nonsense')).status).toBe(404);
+    await erp.account.revokeCertificate(certificateId);
+    erp.account.revokeTokens();
+    const kept = await owner('post', '/netsuite/metadata/refresh');
+    expect(kept.status).toBe(200);
+    expect(kept.body.recordTypes).toEqual(read.body.recordTypes);
+    expect(kept.body.lastError).toEqual(expect.any(String));
+    expect((await owner('get', '/netsuite/metadata')).body).toEqual(kept.body);
+  });
+
+  it('422 when the credentials are refused and 503 when the ERP is away, with nothing to keep', async () => {
+    const { certificateId } = await erp.connect(owner);
+    erp.account.injectFault({ path: /./, times: 50, status: 503, body: 'maintenance' });
+    const away = await owner('post', '/netsuite/metadata/refresh');
+    expect([away.status, away.body.error.code, away.headers['retry-after']]).toEqual([503, 'INTERNAL_ERROR', '30']);
+    for (let left = 0; left < 50; left += 1) await fetch(erp.account.url);
+    await erp.account.revokeCertificate(certificateId);
+    const refused = await owner('post', '/netsuite/metadata/refresh');
+    expect([refused.status, codesOf(refused)]).toEqual([422, ['CERTIFICATE_UNKNOWN']]);
+  });
+});

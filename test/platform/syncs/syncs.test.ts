@@ -1,0 +1,254 @@
+import type { Express } from 'express';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Background, createApp, startBackground } from '../../../src/app.ts';
+import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
+import { type Api, apiOf, codesOf } from '../../setup/api.ts';
+import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
+import { type Erp, startErp } from '../../setup/erp.ts';
+import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { until } from '../../setup/until.ts';
+
+let erp: Erp;
+let database: TestDatabase;
+let app: Express;
+let metadata: { record_types: unknown };
+let organizationId: string;
+let owner: Api;
+
+beforeAll(async () => {
+  erp = await startErp();
+  database = await testDatabase({ settings: { erp: { ...testSettings.erp, allowedHosts: [erp.host] } } });
+  app = createApp(database.ctx);
+  await newOrganization();
+  await erp.connect(owner);
+  await owner('post', '/netsuite/metadata/refresh');
+  metadata = await inOrganization((tx) => tx('erp_metadata').first('record_types'));
+});
+afterAll(async () => {
+  await database.close();
+  await erp.stop();
+});
+
+const inOrganization = <T>(work: (tx: Tx) => Promise<T>): Promise<T> => inTransaction({ db: database.ctx.db, organizationId }, work);
+async function newOrganization(): Promise<void> {
+  organizationId = (await makeOrganization(database.ctx)).id;
+  owner = apiOf(app, (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret);
+}
+/** An organization whose account was read: as if by a refresh. */
+beforeEach(async () => {
+  await newOrganization();
+  await inOrganization((tx) =>
+    tx('erp_metadata').insert({
+      organization_id: organizationId,
+      record_types: JSON.stringify(metadata.record_types),
+      refreshed_at: new Date(),
+    }),
+  );
+});
+const create = (more: object = {}) => owner('post', '/sync-configs', { name: 'Customers', recordType: 'customer', ...more });
+const setRun = (id: string, columns: object) => inOrganization((tx) => tx('sync_runs').where({ id }).update(columns));
+const trigger = (configId: string, body: object = {}) => owner('post', `/sync-configs/${configId}/trigger`, body);
+
+describe('POST /sync-configs', () => {
+  it('201 with every default shown', async () => {
+    const answer = await create();
+    expect(answer.status).toBe(201);
+    expect(answer.body).toMatchObject({
+      name: 'Customers',
+      recordType: 'customer',
+      mode: 'incremental',
+      schedule: null,
+      timezone: 'UTC',
+      enabled: true,
+      fields: '*',
+      deletions: 'reconcile',
+      maxDeleteShare: 0.02,
+      alertRecipients: [],
+      status: 'active',
+      lastRun: null,
+      nextRunAt: null,
+    });
+    expect((await create({ name: 'With a time', recordType: 'invoice', schedule: '*/5 * * * *' })).body.nextRunAt).toMatch(/:\d[05]:00Z$/);
+  });
+
+  it('422 for a second configuration of a record type', async () => {
+    await create();
+    const answer = await create({ name: 'Again' });
+    expect([answer.status, codesOf(answer)]).toEqual([422, ['taken']]);
+    const [a, b] = await Promise.all([create({ recordType: 'invoice' }), create({ recordType: 'invoice' })]);
+    expect([a.status, b.status].sort()).toEqual([201, 422]);
+  });
+
+  it.each([
+    ['schedule', { schedule: '* * * * * *' }, 'invalid_schedule'],
+    ['schedule', { schedule: '0 0 30 2 *' }, 'invalid_schedule'],
+    ['schedule', { schedule: 'hourly' }, 'invalid_schedule'],
+    ['timezone', { timezone: 'Europe/Atlantis' }, 'invalid_schedule'],
+    ['recordType', { recordType: 'unicorn' }, 'unknown_record_type'],
+    ['fields[1]', { fields: ['entityid', 'no_such_field'] }, 'unsyncable_field'],
+    ['fields', { fields: [] }, 'too_small'],
+    ['maxDeleteShare', { maxDeleteShare: 1.5 }, 'too_big'],
+    ['alertRecipients[0]', { alertRecipients: ['nobody'] }, 'invalid_format'],
+    ['mode', { mode: 'sometimes' }, 'invalid_value'],
+  ])('422 at %s for %j', async (path, more, code) => {
+    const answer = await create(more);
+    expect([answer.status, answer.body.error.details[0].path, codesOf(answer)[0]]).toEqual([422, path, code]);
+  });
+
+  it('422 before the metadata is known', async () => {
+    await inOrganization((tx) => tx('erp_metadata').delete());
+    expect(codesOf(await create())).toEqual(['no_metadata']);
+  });
+});
+
+describe('PATCH and DELETE /sync-configs/{id}', () => {
+  it('change what is named, null clears, and a paused sync goes on', async () => {
+    const { id } = (await create({ schedule: '0 3 * * *', timezone: 'Europe/London' })).body;
+    await inOrganization((tx) => tx('sync_configs').update({ paused_reason: JSON.stringify({ code: 'X', message: 'x', fix: 'x' }) }));
+    expect((await owner('get', `/sync-configs/${id}`)).body).toMatchObject({ status: 'paused', nextRunAt: null });
+    const changed = await owner('patch', `/sync-configs/${id}`, { schedule: null, fields: ['entityid'] });
+    expect(changed.body).toMatchObject({
+      status: 'active',
+      schedule: null,
+      timezone: 'Europe/London',
+      fields: ['entityid'],
+      pausedReason: null,
+    });
+    expect(codesOf(await owner('patch', `/sync-configs/${id}`, { timezone: 'Nowhere' }))).toEqual(['invalid_schedule']);
+    expect(codesOf(await owner('patch', `/sync-configs/${id}`, { recordType: 'invoice' }))).toEqual(['unknown_field']);
+    expect((await owner('patch', `/sync-configs/${id}`, { enabled: false })).body.status).toBe('disabled');
+    expect((await owner('delete', `/sync-configs/${id}`)).status).toBe(204);
+    expect((await owner('get', `/sync-configs/${id}`)).status).toBe(404);
+  });
+
+  it('422 names the published versions that use what would go', async () => {
+    const { id } = (await create()).body;
+    const endpoints = [
+      {
+        name: 'customers',
+        recordType: 'customer',
+        fields: [
+          { name: 'number', source: 'entityid' },
+          { name: 'money', source: 'currency.name' },
+        ],
+      },
+    ];
+    await inOrganization((tx) =>
+      tx.raw(
+        `insert into api_schemas (id, organization_id, version, status, endpoints, bindings, openapi, published_at, created_by)
+         select gen_random_uuid(), ?, 'v' || n, case n when 1 then 'published' when 2 then 'retired' else 'draft' end, ?::jsonb, '{}', '{}', now(), gen_random_uuid()
+         from generate_series(1, 3) n`,
+        [organizationId, JSON.stringify(endpoints)],
+      ),
+    );
+    const dropped = await owner('patch', `/sync-configs/${id}`, { fields: ['entityid', 'isperson'] });
+    expect([dropped.status, codesOf(dropped)]).toEqual([422, ['in_use']]);
+    expect(dropped.body.error.details[0].message).toBe('v1 uses currency.name');
+    expect((await owner('patch', `/sync-configs/${id}`, { fields: ['entityid', 'currency'] })).status).toBe(200);
+    const deleted = await owner('delete', `/sync-configs/${id}`);
+    expect([deleted.status, codesOf(deleted)]).toEqual([422, ['in_use']]);
+    expect(deleted.body.error.details[0].message).toContain('v1');
+  });
+});
+
+describe('POST /sync-configs/{id}/trigger', () => {
+  it('202 with the run, and the open run when there is one', async () => {
+    const { id } = (await create()).body;
+    const first = await trigger(id);
+    expect([first.status, first.body.coalesced]).toEqual([202, false]);
+    expect(first.body).toMatchObject({ status: 'queued', trigger: 'manual', mode: 'incremental', syncConfigId: id });
+    const again = await owner('post', `/sync-configs/${id}/trigger`);
+    expect([again.status, again.body.coalesced, again.body.id]).toEqual([202, true, first.body.id]);
+    expect((await owner('get', `/sync-configs/${id}`)).body.lastRun.id).toBe(first.body.id);
+  });
+
+  it('makes one run of many simultaneous requests', async () => {
+    const { id } = (await create()).body;
+    const answers = await Promise.all(Array.from({ length: 6 }, () => trigger(id)));
+    expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);
+    expect(answers.filter(({ body }) => body.coalesced === false)).toHaveLength(1);
+  });
+
+  it('makes a waiting run full when a full one is asked for', async () => {
+    const { id } = (await create()).body;
+    const first = await trigger(id);
+    const full = await trigger(id, { mode: 'full' });
+    expect(full.body).toMatchObject({ id: first.body.id, mode: 'full', coalesced: true });
+    expect((await trigger(id, { mode: 'incremental' })).body).toMatchObject({ id: first.body.id, mode: 'full', coalesced: true });
+  });
+
+  it('queues a full run behind a running incremental one, once', async () => {
+    const { id } = (await create()).body;
+    const running = await trigger(id);
+    await setRun(running.body.id, { status: 'running', lease_until: new Date(Date.now() + 60_000) });
+    const full = await trigger(id, { mode: 'full' });
+    expect(full.body).toMatchObject({ coalesced: false, mode: 'full', status: 'queued' });
+    expect((await trigger(id, { mode: 'full' })).body).toMatchObject({ id: full.body.id, coalesced: true });
+    expect((await trigger(id)).body).toMatchObject({ id: full.body.id, coalesced: true });
+  });
+
+  it('422 for a mode that is none', async () => {
+    const { id } = (await create()).body;
+    expect((await trigger(id, { mode: 'half' })).status).toBe(422);
+  });
+});
+
+describe('the lists of runs', () => {
+  it('filter by status, configuration and time, newest first', async () => {
+    const [a, b] = [(await create()).body.id, (await create({ recordType: 'invoice' })).body.id];
+    const old = (await trigger(a)).body.id;
+    await setRun(old, { status: 'failed', queued_at: '2026-01-01T00:00:00Z', finished_at: '2026-01-01T00:01:00Z' });
+    const [newer, other] = [(await trigger(a)).body.id, (await trigger(b)).body.id];
+    const ids = async (path: string) => (await owner('get', path)).body.data?.map(({ id }: { id: string }) => id);
+    expect(await ids(`/sync-configs/${a}/runs`)).toEqual([newer, old]);
+    expect(await ids('/sync-runs')).toEqual([other, newer, old]);
+    expect(await ids(`/sync-runs?syncConfigId=${b}`)).toEqual([other]);
+    expect(await ids('/sync-runs?status=failed')).toEqual([old]);
+    expect(await ids('/sync-runs?after=2026-01-01T00:00:00Z')).toEqual([other, newer]);
+    expect(await ids('/sync-runs?after=2025-12-31T23:00:00-00:30')).toEqual([other, newer, old]);
+    expect(await ids('/sync-runs?pageSize=1&page=2')).toEqual([newer]);
+    for (const query of ['status=done', 'after=yesterday', 'after=2026-01-01', 'syncConfigId=1'])
+      expect([query, (await owner('get', `/sync-runs?${query}`)).status]).toEqual([query, 400]);
+  });
+});
+
+describe('POST /sync-runs/{id}/cancel and /retry', () => {
+  it('cancel an open run and run again what did not succeed', async () => {
+    const { id } = (await create()).body;
+    const run = (await trigger(id)).body;
+    const early = await owner('post', `/sync-runs/${run.id}/retry`);
+    expect([early.status, codesOf(early)]).toEqual([422, ['not_retryable']]);
+    expect((await owner('post', `/sync-runs/${run.id}/cancel`)).body).toMatchObject({ status: 'cancelled' });
+    const late = await owner('post', `/sync-runs/${run.id}/cancel`);
+    expect([late.status, codesOf(late)]).toEqual([422, ['run_ended']]);
+    const retried = await owner('post', `/sync-runs/${run.id}/retry`);
+    expect([retried.status, retried.body.retryOf, retried.body.trigger]).toEqual([202, run.id, 'retry']);
+    expect(codesOf(await owner('post', `/sync-runs/${run.id}/retry`))).toEqual(['run_open']);
+  });
+});
+
+describe('a run', () => {
+  let background: Background;
+  it('goes from the trigger to records, with progress, counts, events and proof', async () => {
+    await erp.connect(owner);
+    const { id } = (await create()).body;
+    background = await startBackground(database.ctx);
+    try {
+      const { body } = await trigger(id);
+      const ended = await until(async () => {
+        const run = (await owner('get', `/sync-runs/${body.id}`)).body;
+        return ['succeeded', 'partial', 'failed'].includes(run.status) ? run : undefined;
+      });
+      expect(ended).toMatchObject({ status: 'succeeded', error: null, counts: { inserted: expect.any(Number), rejected: 0 } });
+      expect(ended.counts.inserted).toBeGreaterThan(100);
+      expect((await owner('get', `/sync-runs/${body.id}/events`)).body.pagination.total).toBeGreaterThan(0);
+      const { checks } = (await owner('get', `/sync-runs/${body.id}/proof`)).body;
+      expect(checks.length).toBeGreaterThan(0);
+      expect(checks.every(({ passed }: { passed: boolean }) => passed)).toBe(true);
+      expect((await owner('get', `/sync-runs/${body.id}/rejections`)).body.data).toEqual([]);
+      expect((await owner('get', '/whoami')).body.metrics.storage.records).toBe(ended.counts.inserted);
+    } finally {
+      await background.stop();
+    }
+  });
+});

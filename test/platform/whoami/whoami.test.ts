@@ -1,0 +1,78 @@
+import type { Express } from 'express';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../../src/app.ts';
+import { newId } from '../../../src/core/id.ts';
+import { allPermissions } from '../../../src/core/permissions.ts';
+import { inTransaction } from '../../../src/db/transaction.ts';
+import { apiOf } from '../../setup/api.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { makeKey, makeMember, makeOrganization } from '../../setup/organization.ts';
+
+let database: TestDatabase;
+let app: Express;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  app = createApp(database.ctx);
+});
+afterAll(() => database.close());
+
+describe('GET /whoami', () => {
+  it('is the identity record with every concept of it', async () => {
+    const organization = await makeOrganization(database.ctx, { name: 'Wholesale & Söhne', ownerEmail: 'ada@example.test' });
+    const key = await makeKey(database.ctx, organization.id, { permissions: ['write'] });
+    const { body, status } = await apiOf(app, key.secret)('get', '/whoami');
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      user: { id: organization.ownerId, email: 'ada@example.test', name: 'ada@example.test' },
+      organization: { id: organization.id, slug: organization.slug, name: 'Wholesale & Söhne' },
+      membership: { role: { id: expect.any(String), name: 'owner' } },
+      permissions: allPermissions,
+      credential: { kind: 'api-key', id: key.id },
+      metrics: {
+        monthlyActiveUsers: 0,
+        storage: { bytes: expect.any(Number), records: 0 },
+        agentCredits: { granted: 0, used: 0, remaining: 0, resetsAt: expect.stringMatching(/^\d{4}-\d\d-01T00:00:00Z$/) },
+        activeApiKeys: 1,
+      },
+    });
+  });
+
+  it('counts the people of this month, the living keys and the stored records of this organization alone', async () => {
+    const [mine, other] = [await makeOrganization(database.ctx), await makeOrganization(database.ctx)];
+    const key = await makeKey(database.ctx, mine.id);
+    await makeKey(database.ctx, other.id);
+    const dead = await makeKey(database.ctx, mine.id);
+    const late = await makeKey(database.ctx, mine.id);
+    const member = await makeMember(database.ctx, mine.id, 'viewer');
+    await inTransaction({ db: database.ctx.db, organizationId: mine.id }, async (tx) => {
+      await tx('api_keys').where({ id: dead.id }).update({ revoked_at: new Date() });
+      await tx('api_keys')
+        .where({ id: late.id })
+        .update({ expires_at: new Date(Date.now() - 1000) });
+      await tx.raw(
+        `insert into user_activity (organization_id, user_id, month)
+         select ?, u, date_trunc('month', now() at time zone 'UTC')::date - m * interval '1 month' from unnest(?::uuid[]) u, generate_series(0, 1) m`,
+        [mine.id, [mine.ownerId, member.id]],
+      );
+    });
+    const schema = `wh_${mine.id.replaceAll('-', '')}`;
+    await database.ctx.db.data.query(`create table ${schema}.invoice_1 as select generate_series(1, 5000) as id, repeat('x', 100) as text`);
+    await database.ctx.db.data.query(
+      `insert into ${schema}.record_state (record_type, id_type, generation, row_count, active_table) values ('invoice', 'integer', 1, 5000, 'invoice_1')`,
+    );
+    const { metrics } = (await apiOf(app, key.secret)('get', '/whoami')).body;
+    expect(metrics).toMatchObject({ monthlyActiveUsers: 2, activeApiKeys: 1, storage: { records: 5000 } });
+    expect(metrics.storage.bytes).toBeGreaterThan(500_000);
+    const theirs = (await apiOf(app, (await makeKey(database.ctx, other.id)).secret)('get', '/whoami')).body.metrics;
+    expect(theirs).toMatchObject({ monthlyActiveUsers: 0, activeApiKeys: 2, storage: { records: 0 } });
+  });
+
+  it('takes no body, no query and no organization that is not the key’s own', async () => {
+    const [mine, other] = [await makeOrganization(database.ctx), await makeOrganization(database.ctx)];
+    const api = apiOf(app, (await makeKey(database.ctx, mine.id)).secret);
+    const answer = await api('get', '/whoami', undefined, { 'x-organization-id': other.id });
+    expect(answer.body.organization.id).toBe(mine.id);
+    expect((await api('get', `/whoami?id=${newId()}`)).status).toBe(400);
+  });
+});

@@ -1,0 +1,57 @@
+// A simulated ERP account for a test file, on the shipped slice of data, and how an organization connects to it. Only the
+// set-up is abridged: the connection itself is made through the management interface.
+import { randomBytes } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import { inject } from 'vitest';
+import { openKnex } from '../../src/db/connect.ts';
+import { type NetsuiteAccount, startNetsuiteAccount } from '../../src/demo/netsuite/account.ts';
+import type { Api } from './api.ts';
+
+export const dataFolder = fileURLToPath(new URL('../../src/demo/data', import.meta.url));
+export const accountId = 'TSTDRV1234567';
+
+export type Erp = {
+  readonly account: NetsuiteAccount;
+  /** The account's own database, for what a test changes behind its back. */
+  readonly database: string;
+  /** For `settings.erp.allowedHosts`. */
+  readonly host: string;
+  /** Signs the caller's organization in by a certificate of its own; says which one. */
+  connect(api: Api): Promise<{ clientId: string; certificateId: string }>;
+  stop(): Promise<void>;
+};
+
+/** On the shipped slice unless another folder of that format is given. */
+export async function startErp(folder = dataFolder): Promise<Erp> {
+  const admin = inject('pg');
+  const database = `erp_${randomBytes(6).toString('hex')}`;
+  const account = await startNetsuiteAccount({ admin, database, dataFolder: folder, accountId });
+  return {
+    account,
+    database,
+    host: new URL(account.url).host,
+    async connect(api) {
+      const { clientId } = await account.createIntegration('Portal Service');
+      const connection = (certificateId: string | null) => ({
+        accountId,
+        baseUrl: account.url,
+        authentication: { method: 'oauth2', clientId, certificateId },
+      });
+      const expectStatus = async (status: number, answer: Awaited<ReturnType<Api>>) => {
+        if (answer.status !== status) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
+        return answer.body;
+      };
+      await expectStatus(200, await api('put', '/netsuite/connection', connection(null)));
+      const made = await expectStatus(201, await api('post', '/netsuite/connection/certificate'));
+      const { certificateId } = await account.uploadCertificate(clientId, made.certificatePem);
+      await expectStatus(200, await api('put', '/netsuite/connection', connection(certificateId)));
+      return { clientId, certificateId };
+    },
+    async stop() {
+      await account.stop();
+      const closing = openKnex(admin, null, 1);
+      await closing.raw(`drop database if exists "${database}" with (force)`);
+      await closing.destroy();
+    },
+  };
+}

@@ -1,0 +1,255 @@
+// From a company's ERP account to its customers' answers, through the real surfaces alone: both interfaces over HTTP, a simulated
+// account with real transactions, and what happens when that account changes or is gone.
+import { createReadStream } from 'node:fs';
+import path from 'node:path';
+import { createGunzip } from 'node:zlib';
+import { parse } from 'csv-parse';
+import type { Express } from 'express';
+import { Client } from 'pg';
+import supertest from 'supertest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { type Background, createApp, startBackground } from '../../src/app.ts';
+import { type NetsuiteAccount, startNetsuiteAccount } from '../../src/demo/netsuite/account.ts';
+import { demoEndpoints } from '../../src/demo/schema.ts';
+import { type Api, apiOf } from '../setup/api.ts';
+import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
+import { accountId, dataFolder, type Erp, startErp } from '../setup/erp.ts';
+import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { until } from '../setup/until.ts';
+
+type Company = { readonly id: string; readonly api: Api; readonly secret: string };
+type Run = { id: string; status: string; generation: string; error: { code: string } | null; counts: Record<string, number> };
+type Invoice = {
+  id: string;
+  number: string;
+  total: number;
+  customerName: string | null;
+  lines: { quantity: number; amount: number; item: string }[];
+};
+
+let erp: Erp;
+let account: NetsuiteAccount;
+let database: TestDatabase;
+let app: Express;
+let background: Background;
+let company: Company;
+let stranger: Company;
+const configs = new Map<string, string>();
+
+beforeAll(async () => {
+  erp = await startErp();
+  account = erp.account;
+  database = await testDatabase({
+    settings: {
+      erp: { ...testSettings.erp, allowedHosts: [erp.host] },
+      sync: { ...testSettings.sync, retryBaseMs: 200, retryMaxMs: 400, maxAttempts: 50 },
+      trustMs: 50,
+    },
+  });
+  app = createApp(database.ctx);
+  background = await startBackground(database.ctx);
+  const newCompany = async (): Promise<Company> => {
+    const { id } = await makeOrganization(database.ctx);
+    const { secret } = await makeKey(database.ctx, id, { permissions: ['write'] });
+    return { id, secret, api: apiOf(app, secret) };
+  };
+  company = await newCompany();
+  stranger = await newCompany();
+});
+afterAll(async () => {
+  await background.stop();
+  await account.stop();
+  await database.close();
+  await erp.stop();
+});
+
+const read = (address: string, { id, secret }: Company = company) =>
+  supertest(app)
+    .get(`/api/public/v1${address}`)
+    .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': id });
+
+async function sync(recordType: string, ends: readonly string[] = ['succeeded']): Promise<Run> {
+  const started = await company.api('post', `/sync-configs/${configs.get(recordType)}/trigger`, {});
+  expect(started.status).toBe(202);
+  return until(async () => {
+    const { body } = await company.api('get', `/sync-runs/${started.body.id}`);
+    if (ends.includes(body.status)) return body as Run;
+    if (['succeeded', 'partial', 'failed', 'cancelled'].includes(body.status)) throw new Error(JSON.stringify(body.error));
+    return undefined;
+  }, 60_000);
+}
+
+/** What an administrator or a cashier does in the ERP, seen from its database. */
+async function inTheErp(...statements: string[]): Promise<void> {
+  const client = new Client({ ...inject('pg'), database: erp.database });
+  await client.connect();
+  try {
+    for (const statement of statements) await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+async function csvRows(file: string): Promise<Record<string, string>[]> {
+  const rows: Record<string, string>[] = [];
+  const source = createReadStream(path.join(dataFolder, file))
+    .pipe(createGunzip())
+    .pipe(parse({ columns: true }));
+  for await (const row of source) rows.push(row as Record<string, string>);
+  return rows;
+}
+const pence = (amount: string | number | undefined): number => Math.round(Number(amount) * 100);
+const sum = (amounts: readonly number[]): number => amounts.reduce((total, amount) => total + amount, 0);
+
+async function allInvoices(): Promise<Invoice[]> {
+  const found: Invoice[] = [];
+  for (let page = 1; ; page += 1) {
+    const { status, body } = await read(`/invoices?pageSize=1000&page=${page}&sort=number`);
+    expect(status).toBe(200);
+    found.push(...body.data);
+    if (found.length >= body.pagination.total || body.data.length === 0) return found;
+  }
+}
+
+const answers = [
+  '/invoices?pageSize=50',
+  '/invoices?amountDue_gt=0&sort=amountDue&order=desc&pageSize=3',
+  '/invoices/514012',
+  '/customers?number_contains=130',
+];
+const snapshot = async () => {
+  const seen = [];
+  for (const address of answers) {
+    const { status, headers, text } = await read(address);
+    seen.push({ address, status, etag: headers['etag'], text });
+  }
+  return seen;
+};
+
+describe('a company puts its ERP account behind a public interface', () => {
+  it('connects, reads the metadata, and syncs customers and invoices', async () => {
+    await erp.connect(company.api);
+    expect((await company.api('post', '/netsuite/connection/test')).body).toMatchObject({ ok: true });
+    expect((await company.api('post', '/netsuite/metadata/refresh')).status).toBe(200);
+    for (const recordType of ['customer', 'invoice']) {
+      const made = await company.api('post', '/sync-configs', { name: recordType, recordType });
+      expect(made.status).toBe(201);
+      configs.set(recordType, made.body.id);
+    }
+    const [customers, invoices] = [await sync('customer'), await sync('invoice')];
+    expect(customers.counts).toMatchObject({ fetched: 1199, inserted: 1199, rejected: 0 });
+    expect(invoices.counts).toMatchObject({ fetched: 2072, inserted: 2072, rejected: 0 });
+    const { body } = await company.api('get', `/sync-runs/${invoices.id}/proof`);
+    expect(body.checks.map(({ check, passed }: { check: string; passed: boolean }) => [check, passed])).toEqual([
+      ['pages', true],
+      ['count', true],
+      ['staged', true],
+      ['fields', true],
+    ]);
+  }, 90_000);
+
+  it('drafts, validates and publishes v1', async () => {
+    const draft = await company.api('post', '/api-schema', { name: 'Wholesale', endpoints: demoEndpoints });
+    expect(draft.status).toBe(201);
+    expect((await company.api('post', `/api-schema/${draft.body.id}/validate`)).body.problems).toEqual([]);
+    const started = await company.api('post', `/api-schema/${draft.body.id}/publish`, { revision: draft.body.revision });
+    expect(started.status).toBe(202);
+    await until(async () => ((await company.api('get', `/api-schema/${draft.body.id}`)).body.status === 'published' ? true : undefined));
+  });
+
+  it('serves every invoice and every line, to the penny', async () => {
+    const [transactions, lines] = [await csvRows('transaction.csv.gz'), await csvRows('transactionline.csv.gz')];
+    const expected = transactions.filter(({ type }) => type === 'CustInvc');
+    const ids = new Set(expected.map(({ id }) => id));
+    const ownLines = lines.filter(({ transaction }) => ids.has(transaction ?? ''));
+    const served = await allInvoices();
+    expect(served.map(({ number }) => number).sort()).toEqual(expected.map(({ tranid }) => tranid).sort());
+    expect(sum(served.map(({ total }) => pence(total)))).toBe(sum(expected.map(({ foreigntotal }) => pence(foreigntotal))));
+    const servedLines = served.flatMap((invoice) => invoice.lines);
+    expect(servedLines).toHaveLength(ownLines.length);
+    expect(sum(servedLines.map(({ amount }) => pence(amount)))).toBe(sum(ownLines.map(({ netamount }) => pence(netamount))));
+    expect(sum(servedLines.map(({ quantity }) => quantity))).toBe(sum(ownLines.map(({ quantity }) => Number(quantity))));
+    const one = (await read('/invoices/514012')).body.data as Invoice;
+    expect(one).toMatchObject({ number: '560776', customerName: 'CUST13995', total: 408.25 });
+    expect(one.lines[0]).toMatchObject({ description: 'LUNCH BAG WOODLAND', quantity: -10, amount: -16.5 });
+  });
+});
+
+describe('the ERP changes', () => {
+  it('a sync without changes leaves every answer and ETag as it is', async () => {
+    const before = await snapshot();
+    expect((await sync('invoice')).counts).toMatchObject({ inserted: 0, updated: 0, deleted: 0, unchanged: 2072 });
+    expect(await snapshot()).toEqual(before);
+  }, 60_000);
+
+  it('an edited and a deleted invoice arrive with the next run, and the ETag changes', async () => {
+    const before = await read('/invoices?pageSize=1');
+    await inTheErp(
+      `update ledger.transaction set foreigntotal = foreigntotal + 1.01, lastmodifieddate = lastmodifieddate + interval '1 hour' where id = 514012`,
+      'delete from ledger.transactionline where transaction = 514013',
+      'delete from ledger.transaction where id = 514013',
+    );
+    const run = await sync('invoice');
+    expect(run.counts).toMatchObject({ updated: 1, deleted: 1, inserted: 0, unchanged: 2070 });
+    const after = await until(async () => {
+      const answer = await read('/invoices?pageSize=1');
+      return answer.headers['etag'] === before.headers['etag'] ? undefined : answer;
+    });
+    expect(after.body.pagination.total).toBe(2071);
+    expect((await read('/invoices/514012')).body.data.total).toBe(409.26);
+    expect((await read('/invoices/514013')).status).toBe(404);
+    expect(Object.keys(after.body.data[0])).toEqual(Object.keys(before.body.data[0]));
+  }, 60_000);
+
+  it('a field that the ERP takes away: v1 still answers, in the same shape', async () => {
+    const before = await read('/customers/13047');
+    account.setColumnVisible('customer', 'datecreated', false);
+    try {
+      expect(await sync('customer')).toMatchObject({ status: 'succeeded' });
+      const after = await read('/customers/13047');
+      expect(after.status).toBe(200);
+      expect(after.body).toEqual(before.body);
+    } finally {
+      account.setColumnVisible('customer', 'datecreated', true);
+    }
+  }, 60_000);
+
+  it('a role that sees no more invoices: the run fails, and nothing is deleted', async () => {
+    account.setVisible('transaction', false);
+    try {
+      expect(await sync('invoice', ['failed'])).toMatchObject({ error: { code: 'RECORD_TYPE_HIDDEN' } });
+      expect((await read('/invoices?pageSize=1')).body.pagination.total).toBe(2071);
+    } finally {
+      account.setVisible('transaction', true);
+    }
+  });
+});
+
+describe('the ERP is away', () => {
+  it('every public answer stays as it is, and the run waits and succeeds when the ERP is back', async () => {
+    const before = await snapshot();
+    await account.stop();
+    const waiting = await sync('invoice', ['waiting']);
+    expect(waiting.error?.code).toBe('HOST_UNREACHABLE');
+    expect(await snapshot()).toEqual(before);
+    const port = Number(new URL(account.url).port);
+    account = await startNetsuiteAccount({ admin: inject('pg'), database: erp.database, dataFolder, accountId, port });
+    await until(
+      async () => ((await company.api('get', `/sync-runs/${waiting.id}`)).body.status === 'succeeded' ? true : undefined),
+      60_000,
+    );
+    expect(await snapshot()).toEqual(before);
+  }, 90_000);
+});
+
+describe('another organization', () => {
+  it('sees nothing of it', async () => {
+    expect((await read('/invoices', stranger)).status).toBe(404);
+    expect((await read('/invoices', { ...company, secret: stranger.secret })).status).toBe(403);
+    for (const address of ['/sync-configs', '/sync-runs', '/api-schema']) {
+      expect((await stranger.api('get', address)).body).toMatchObject({ data: [], pagination: { total: 0 } });
+    }
+    expect((await stranger.api('get', `/sync-configs/${configs.get('invoice')}`)).status).toBe(404);
+    expect((await stranger.api('get', '/netsuite/connection')).status).toBe(404);
+  });
+});

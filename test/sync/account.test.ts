@@ -1,0 +1,144 @@
+// The engine over the wire: a simulated account that answers late, half, or not at all, by HTTP.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import type { Ctx } from '../../src/core/ctx.ts';
+import type { Fault } from '../../src/demo/netsuite/faults.ts';
+import { openConnectorOf } from '../../src/sync/connection.ts';
+import { startScheduler } from '../../src/sync/scheduler.ts';
+import { type Api, apiOf } from '../setup/api.ts';
+import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
+import { type Erp, startErp } from '../setup/erp.ts';
+import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { until } from './fixture.ts';
+
+const customers = 35;
+let folder: string;
+let erp: Erp;
+let database: TestDatabase;
+let ctx: Ctx;
+let api: Api;
+let configId: string;
+
+async function writeFolder(): Promise<void> {
+  const at = '2011-07-01 10:00:00';
+  const files = {
+    customer: [
+      'id,entityid,isperson,isinactive,currency,defaultcountry,datecreated,lastmodifieddate',
+      ...Array.from({ length: customers }, (_unused, n) => `${n + 1},CUST${n + 1},F,F,1,,${at},${at}`),
+    ],
+    item: ['id,itemid,displayname,itemtype,isinactive,createddate,lastmodifieddate', `1,A,,InvtPart,F,${at},${at}`],
+    transaction: [
+      'id,tranid,type,trandate,entity,currency,exchangerate,posting,foreigntotal,createddate,lastmodifieddate',
+      `1,J1,Journal,2011-07-01,,1,1,T,0,${at},${at}`,
+    ],
+    transactionline: [
+      'uniquekey,id,transaction,linesequencenumber,item,memo,quantity,rate,netamount,mainline,taxline,linelastmodifieddate',
+    ],
+  };
+  for (const [name, rows] of Object.entries(files)) await writeFile(path.join(folder, `${name}.csv.gz`), gzipSync(`${rows.join('\n')}\n`));
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'portal-account-'));
+  await writeFolder();
+  erp = await startErp(folder);
+  database = await testDatabase({
+    settings: {
+      erp: { ...testSettings.erp, allowedHosts: [erp.host], requestTimeoutMs: 400 },
+      sync: { ...testSettings.sync, pageSize: 10 },
+    },
+  });
+  ctx = database.ctx;
+  const { id } = await makeOrganization(ctx);
+  api = apiOf(createApp(ctx), (await makeKey(ctx, id, { permissions: ['write'] })).secret);
+  await erp.connect(api);
+  expect((await api('post', '/netsuite/metadata/refresh')).status).toBe(200);
+  configId = (await api('post', '/sync-configs', { name: 'Customers', recordType: 'customer' })).body.id;
+});
+afterEach(() => erp.account.setVisible('customer', true));
+afterAll(async () => {
+  await database.close();
+  await erp.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** A run of which the third page meets the fault; says how it ended. */
+async function runWith(fault: Omit<Fault, 'path' | 'times'> | null, interfere: () => Promise<void> | void = () => undefined) {
+  const { id } = (await api('post', `/sync-configs/${configId}/trigger`, {})).body;
+  let pages = 0;
+  const scheduler = startScheduler(ctx, {
+    openConnector: async (tenant) => {
+      const connector = await openConnectorOf(tenant);
+      return {
+        ...connector,
+        readPage: async (request) => {
+          pages += 1;
+          if (pages === 3 && fault !== null) erp.account.injectFault({ path: /suiteql/, times: 1, ...fault });
+          if (pages === 3) await interfere();
+          return connector.readPage(request);
+        },
+      };
+    },
+  });
+  try {
+    const run = await until(async () => {
+      const { body } = await api('get', `/sync-runs/${id}`);
+      return ['succeeded', 'partial', 'failed', 'cancelled'].includes(body.status) && body;
+    });
+    const events = (await api('get', `/sync-runs/${id}/events`)).body.data.map(({ message }: { message: string }) => message);
+    return { run, events, pages };
+  } finally {
+    await scheduler.stop();
+  }
+}
+
+describe('an account that fails in the middle of a read', () => {
+  it.each<[string, Omit<Fault, 'path' | 'times'>]>([
+    ['429 with Retry-After', { status: 429, headers: { 'retry-after': '1' } }],
+    ['503', { status: 503, body: '<html>Maintenance</html>' }],
+    ['a cut connection', { status: 200, body: '{"items":[{"id":"1"}', cut: true }],
+    ['an answer that comes too late', { status: 200, delayMs: 800, body: {} }],
+    ['HTML instead of JSON', { status: 200, body: '<html>Sign in</html>' }],
+  ])('%s: waits, goes on from the page it was at, and succeeds', async (_name, fault) => {
+    const { run, events, pages } = await runWith(fault);
+    expect(run).toMatchObject({ status: 'succeeded', attempt: 2, counts: { fetched: customers }, error: null });
+    expect(pages).toBe(5); // four, and the one that failed
+    expect(events).toEqual(['reading began', expect.stringMatching(/^waiting: /), 'reading goes on from its checkpoint', 'run succeeded']);
+  });
+
+  it('tokens that end cost nothing but a log-in', async () => {
+    expect((await runWith(null, () => erp.account.revokeTokens())).run).toMatchObject({ status: 'succeeded', attempt: 1 });
+  });
+
+  it('a role that loses the table meanwhile fails the run; nothing is deleted', async () => {
+    const { run } = await runWith(null, () => erp.account.setVisible('customer', false));
+    expect(run).toMatchObject({ status: 'failed', error: { code: 'RECORD_TYPE_HIDDEN', fix: expect.stringContaining('role') } });
+    erp.account.setVisible('customer', true);
+    expect((await runWith(null)).run).toMatchObject({ status: 'succeeded', counts: { unchanged: customers, deleted: 0 } });
+  });
+
+  it('a column that is switched off meanwhile: read anew, begun again', async () => {
+    const { run } = await runWith(null, () => erp.account.setColumnVisible('customer', 'datecreated', false));
+    expect(run).toMatchObject({ status: 'succeeded', attempt: 2, counts: { fetched: customers } });
+    erp.account.setColumnVisible('customer', 'datecreated', true);
+  });
+
+  it('a certificate that is revoked fails the run and pauses the configuration, until a change of it', async () => {
+    const held = (await api('get', '/netsuite/connection')).body;
+    await erp.account.revokeCertificate(held.authentication.certificateId);
+    erp.account.revokeTokens();
+    const { run } = await runWith(null);
+    expect(run).toMatchObject({ status: 'failed', attempt: 1, error: { code: 'CERTIFICATE_UNKNOWN' } });
+    expect((await api('get', `/sync-configs/${configId}`)).body).toMatchObject({
+      status: 'paused',
+      pausedReason: { fix: expect.stringContaining('certificate') },
+    });
+    await erp.connect(api);
+    expect((await runWith(null)).run).toMatchObject({ status: 'succeeded' });
+    expect((await api('get', `/sync-configs/${configId}`)).body).toMatchObject({ status: 'active', pausedReason: null });
+  });
+});

@@ -1,0 +1,57 @@
+// A wire to PostgreSQL that is cut at the COMMIT of a publish: before the server has it, or before its answer arrives.
+
+import type { AddressInfo } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { openDb } from '../../src/db/connect.ts';
+import type { TestDatabase } from '../setup/database.ts';
+
+export type CutWire = { readonly ctx: Ctx; close(): Promise<void> };
+
+/** Cuts once, at the first publish. */
+export async function cutAtCommit(database: TestDatabase, ctx: Ctx, where: 'before' | 'after'): Promise<CutWire> {
+  const { address } = database;
+  const open = new Set<Socket>();
+  let cut = false;
+  const server = createServer((client) => {
+    const upstream = address.host.startsWith('/')
+      ? connect(`${address.host}/.s.PGSQL.${address.port}`)
+      : connect(address.port, address.host);
+    let publishes = false;
+    let lastWord = false;
+    const drop = () => {
+      client.destroy();
+      upstream.destroy();
+    };
+    for (const socket of [client, upstream]) {
+      open.add(socket);
+      socket.on('error', drop);
+      socket.on('close', () => {
+        open.delete(socket);
+        drop();
+      });
+    }
+    client.on('data', (chunk) => {
+      const text = chunk.toString('latin1');
+      if (text.includes('set outcome')) publishes = true;
+      if (!cut && publishes && text.includes('commit\0')) {
+        cut = true;
+        if (where === 'before') return drop();
+        lastWord = true;
+      }
+      upstream.write(chunk);
+    });
+    upstream.on('data', (chunk) => (lastWord ? drop() : client.write(chunk)));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const db = openDb(address, { ...address, host: '127.0.0.1', port }, { control: 4, data: 4 }, ctx.settings.readTimeoutMs);
+  return {
+    ctx: { ...ctx, db },
+    close: async () => {
+      await db.close();
+      for (const socket of open) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

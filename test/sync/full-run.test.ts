@@ -1,0 +1,325 @@
+// Full runs from claim to outcome: what is published, what is left alone, what is deleted and what stays open.
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { renewMetadata } from '../../src/sync/connection.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { asAdmin, endOpenRuns, erpError, field, memoryErp, noSignal, type SyncWorld, syncWorld } from './fixture.ts';
+
+let database: TestDatabase;
+let ctx: Ctx;
+beforeAll(async () => {
+  database = await testDatabase({ settings: {} });
+  ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } } };
+});
+afterEach(() => endOpenRuns(database));
+afterAll(() => database.close());
+
+const worldWith = async (count: number, options = {}): Promise<SyncWorld> => {
+  const world = await syncWorld(ctx, memoryErp(), options);
+  for (let id = 1; id <= count; id += 1) world.erp.put(id);
+  return world;
+};
+const versions = (world: SyncWorld) =>
+  world
+    .state()
+    .then((state) =>
+      world.query<{ id: string; xmin: string; generation: string }>(
+        `select id, xmin::text, generation from ${world.schema}."${state?.activeTable}" order by id`,
+      ),
+    );
+
+describe('a first full run', () => {
+  it('publishes every record, exactly, page by page, and says so', async () => {
+    const world = await syncWorld(
+      ctx,
+      memoryErp([
+        field('name'),
+        field('total', 'number'),
+        field('entity', 'reference'),
+        field('day', 'date'),
+        field('at', 'time'),
+        field('ok', 'boolean'),
+        field('n', 'integer'),
+        field('lines', 'lines', [field('item', 'reference'), field('qty', 'number')]),
+      ]),
+    );
+    for (let id = 1; id <= 25; id += 1) {
+      world.erp.put(
+        id,
+        {
+          total: '0.10000000000000000001',
+          entity: '7',
+          day: '2026-02-28',
+          at: '2026-03-01T10:00:00Z',
+          ok: 'true',
+          n: '9007199254740993',
+          name: 'tab\t"\\',
+        },
+        {
+          labels: { entity: 'Smith & Söhne' },
+          lines: [
+            { item: '1', 'item.name': 'Lantern', qty: '2.50' },
+            { item: '2', qty: '1' },
+          ],
+        },
+      );
+    }
+    const run = await world.sync();
+    expect(run).toMatchObject({
+      status: 'succeeded',
+      attempt: 1,
+      generation: '1',
+      error: null,
+      counts: { fetched: 25, inserted: 25, updated: 0, unchanged: 0, deleted: 0, rejected: 0 },
+      progress: { phase: 'publishing', fetched: 25, expected: 25, pages: 3, percent: 100 },
+      proof: [
+        { check: 'pages', passed: true },
+        { check: 'count', passed: true, facts: { expected: 25, read: 25 } },
+        { check: 'staged', passed: true, facts: { staged: 25, rejected: 0 } },
+        { check: 'fields', passed: true, facts: { fields: 8 } },
+      ],
+    });
+    expect(await world.state()).toMatchObject({
+      generation: '1',
+      rowCount: 25,
+      activeTable: 'thing_1',
+      syncedAt: expect.stringMatching(/Z$/),
+    });
+    const rows = await world.rows();
+    expect(rows).toHaveLength(25);
+    expect(rows[0]).toMatchObject({
+      id: '1',
+      generation: '1',
+      f_name: 'tab\t"\\',
+      f_total: '0.10000000000000000001',
+      f_entity: '7',
+      l_entity: 'Smith & Söhne',
+      f_day: '2026-02-28',
+      f_at: new Date('2026-03-01T10:00:00Z'),
+      f_ok: true,
+      f_n: '9007199254740993',
+      f_lines: [
+        { item: '1', 'item.name': 'Lantern', qty: 2.5 },
+        { item: '2', qty: 1 },
+      ],
+    });
+    const [exact] = await world.query<{ lines: string }>(`select f_lines::text as lines from ${world.schema}.thing_1 where id = 1`);
+    expect(exact?.lines).toContain('"qty": 2.50');
+    expect(world.erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId)).toEqual([null, '10', '20']);
+    expect(await world.events(run.id)).toEqual(['reading began', 'run succeeded']);
+    expect(await world.staged()).toBe(0);
+  });
+
+  it('of an empty record type makes an empty table', async () => {
+    const world = await worldWith(0);
+    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { fetched: 0 }, generation: '1' });
+    expect(await world.state()).toMatchObject({ rowCount: 0, generation: '1', activeTable: 'thing_1' });
+  });
+
+  it('brings only the fields that the configuration names, and reports those that the ERP does not offer', async () => {
+    const world = await worldWith(3, { fields: ['total', 'gone'] });
+    const run = await world.sync();
+    expect(run.proof.at(-1)).toMatchObject({ check: 'fields', passed: false, facts: { fields: 1, unreadable: ['gone'] } });
+    expect(await world.events(run.id)).toContain('the ERP no longer offers fields that the configuration names');
+    expect(Object.keys((await world.rows())[0] ?? {})).toEqual(['id', 'generation', 'content_hash', 'changed_at', 'f_total']);
+  });
+
+  it('reads the metadata by itself when nobody did', async () => {
+    const world = await worldWith(1);
+    await world.sync();
+    await world.sync();
+    expect(world.erp.calls.filter(({ operation }) => operation === 'metadata')).toHaveLength(1);
+  });
+});
+
+describe('a run on a settled record type', () => {
+  it('without changes writes no row, draws no generation and issues no DDL', async () => {
+    const world = await worldWith(25);
+    await world.sync();
+    const [before, first] = [await versions(world), await world.state()];
+    await asAdmin(database, async (admin) => {
+      await admin.raw(`create table public.ddl_seen (tag text);
+        create function public.note_ddl() returns event_trigger language plpgsql security definer as
+          $$ begin insert into public.ddl_seen values (tg_tag); end $$;
+        create event trigger ddl_watch on ddl_command_start execute function public.note_ddl()`);
+      const files = `select relname, relfilenode from pg_class where relnamespace = '${world.schema}'::regnamespace order by 1`;
+      const held = await world.query(files);
+      expect(await world.sync()).toMatchObject({
+        status: 'succeeded',
+        generation: '1',
+        counts: { fetched: 25, inserted: 0, updated: 0, unchanged: 25, deleted: 0 },
+      });
+      world.erp.put(26);
+      world.erp.put(3, { name: 'other' });
+      world.erp.records.delete('4');
+      expect(await world.sync()).toMatchObject({ status: 'succeeded', generation: '2' });
+      expect(await world.query(files)).toEqual(held); // no TRUNCATE either
+      expect((await admin('ddl_seen').select('tag')).map(({ tag }) => tag)).toEqual([]);
+      await admin.raw(`create table ${world.schema}.watched (id int primary key); drop table ${world.schema}.watched`);
+      expect((await admin('ddl_seen').select('tag')).map(({ tag }) => tag)).toEqual(['CREATE TABLE', 'DROP TABLE']); // the watch works
+      await admin.raw('drop event trigger ddl_watch');
+    });
+    const after = await versions(world);
+    const same = ({ id }: { id: string }) => id !== '3' && id !== '4' && id !== '26';
+    expect(after.filter(same)).toEqual(before.filter(same));
+    expect((await world.state())?.epoch).toBe(first?.epoch);
+  });
+
+  it('stamps what is new, changed or deleted with the next generation, and nothing else', async () => {
+    const world = await worldWith(25);
+    await world.sync();
+    world.erp.put(3, { total: '3.51' });
+    world.erp.put(26);
+    world.erp.records.delete('7');
+    expect(await world.sync()).toMatchObject({ generation: '2', counts: { inserted: 1, updated: 1, unchanged: 23, deleted: 1 } });
+    expect((await versions(world)).filter(({ generation }) => generation === '2').map(({ id }) => id)).toEqual(['3', '26']);
+    expect(await world.query(`select record_type, id, generation from ${world.schema}.tombstones`)).toEqual([
+      { record_type: 'thing', id: '7', generation: '2' },
+    ]);
+    expect(await world.state()).toMatchObject({ generation: '2', rowCount: 25 });
+    world.erp.put(7);
+    expect(await world.sync()).toMatchObject({ generation: '3', counts: { inserted: 1, deleted: 0 } });
+    expect(await world.query(`select id from ${world.schema}.tombstones`)).toEqual([]);
+  });
+
+  it('a value that the ERP no longer has becomes empty', async () => {
+    const world = await worldWith(1);
+    await world.sync();
+    world.erp.put(1, { name: null });
+    await world.sync();
+    expect((await world.rows())[0]).toMatchObject({ f_name: null, f_total: '1.50' });
+  });
+
+  it('a line or a label alone that changed is a change', async () => {
+    const world = await syncWorld(ctx, memoryErp([field('entity', 'reference'), field('lines', 'lines', [field('qty', 'number')])]));
+    const put = (label: string, qty: string) => world.erp.put(1, { entity: '7' }, { labels: { entity: label }, lines: [{ qty }] });
+    put('Smith', '1');
+    await world.sync();
+    put('Smith Ltd', '1');
+    expect((await world.sync()).counts).toMatchObject({ updated: 1 });
+    put('Smith Ltd', '2');
+    expect((await world.sync()).counts).toMatchObject({ updated: 1 });
+    expect((await world.rows())[0]).toMatchObject({ l_entity: 'Smith Ltd', f_lines: [{ qty: 2 }] });
+  });
+});
+
+describe('deletions by absence', () => {
+  it('up to twenty go, whatever their share', async () => {
+    const world = await worldWith(30);
+    await world.sync();
+    for (let id = 1; id <= 20; id += 1) world.erp.records.delete(String(id));
+    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { deleted: 20 } });
+    expect(await world.rows()).toHaveLength(10);
+  });
+
+  it('more are held back: the rest is published, and the run is partial', async () => {
+    const world = await worldWith(30);
+    await world.sync();
+    for (let id = 1; id <= 21; id += 1) world.erp.records.delete(String(id));
+    world.erp.put(30, { name: 'changed' });
+    const run = await world.sync();
+    expect(run).toMatchObject({
+      status: 'partial',
+      generation: '2',
+      counts: { deleted: 0, updated: 1 },
+      error: { code: 'DELETIONS_HELD', fix: expect.any(String) },
+    });
+    expect(await world.rows()).toHaveLength(30);
+    expect(await world.query(`select id from ${world.schema}.tombstones`)).toEqual([]);
+    await world.changeConfig({ max_delete_share: 0.7 });
+    expect(await world.sync()).toMatchObject({ status: 'succeeded', error: null, counts: { deleted: 21 } });
+  });
+
+  it('an ERP that shows nothing any more deletes nothing', async () => {
+    const world = await worldWith(30);
+    await world.sync();
+    world.erp.records.clear();
+    expect(await world.sync()).toMatchObject({ status: 'partial', error: { code: 'DELETIONS_HELD' }, generation: '1' });
+    expect(await world.rows()).toHaveLength(30);
+  });
+
+  it('a configuration without deletions keeps everything and is no less a success', async () => {
+    const world = await worldWith(5, { deletions: 'none' });
+    await world.sync();
+    world.erp.records.delete('2');
+    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { deleted: 0 } });
+    expect(await world.rows()).toHaveLength(5);
+  });
+});
+
+describe('a rejected record', () => {
+  const reject = (id: string) => ({ id, code: 'VALUE_UNREADABLE', message: 'total is not a number' });
+
+  it('stays open, its last good version served, until it is read well', async () => {
+    const world = await worldWith(12);
+    await world.sync();
+    world.erp.rejects.set('5', reject('5'));
+    world.erp.put(6, { name: 'changed' });
+    const run = await world.sync();
+    expect(run).toMatchObject({
+      status: 'partial',
+      error: { code: 'RECORDS_REJECTED' },
+      counts: { fetched: 12, rejected: 1, updated: 1, deleted: 0 },
+    });
+    expect((await world.rows()).map(({ f_name: name }) => name).slice(4, 6)).toEqual(['name 5', 'changed']);
+    const open = () => world.query(`select id, code, run_id from ${world.schema}.rejections`);
+    expect(await open()).toEqual([{ id: '5', code: 'VALUE_UNREADABLE', run_id: run.id }]);
+    const again = await world.sync();
+    expect(again.status).toBe('partial');
+    expect(await open()).toEqual([{ id: '5', code: 'VALUE_UNREADABLE', run_id: again.id }]);
+    world.erp.rejects.delete('5');
+    world.erp.put(5, { name: 'good again' });
+    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { updated: 1, rejected: 0 } });
+    expect(await open()).toEqual([]);
+  });
+
+  it('that is deleted in the ERP is closed and deleted here', async () => {
+    const world = await worldWith(3);
+    await world.sync();
+    world.erp.rejects.set('2', reject('2'));
+    await world.sync();
+    world.erp.rejects.delete('2');
+    world.erp.records.delete('2');
+    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { deleted: 1, rejected: 0 } });
+  });
+
+  it('in a first load is left out and told', async () => {
+    const world = await worldWith(3);
+    world.erp.rejects.set('2', reject('2'));
+    expect(await world.sync()).toMatchObject({ status: 'partial', counts: { fetched: 3, inserted: 2, rejected: 1 } });
+    expect((await world.rows()).map(({ id }) => id)).toEqual(['1', '3']);
+  });
+
+  it('is also one that only PostgreSQL refuses, and the rest of its page goes on', async () => {
+    const world = await syncWorld(ctx, memoryErp([field('name'), field('day', 'date')]));
+    for (let id = 1; id <= 9; id += 1) world.erp.put(id, { day: '2026-01-01' });
+    await world.sync();
+    world.erp.put(4, { day: '0000-01-01' });
+    world.erp.put(8, { day: '2026-13-01' });
+    world.erp.put(9, { day: '2026-12-01' });
+    expect(await world.sync()).toMatchObject({ status: 'partial', attempt: 1, counts: { fetched: 9, rejected: 2, updated: 1 } });
+    expect(await world.query(`select id, code from ${world.schema}.rejections order by id`)).toEqual([
+      { id: '4', code: 'VALUE_UNSTORABLE' },
+      { id: '8', code: 'VALUE_UNSTORABLE' },
+    ]);
+    expect((await world.rows())[3]).toMatchObject({ f_day: '2026-01-01' });
+  });
+
+  it('that an earlier try of the same run met and a later one read well is no longer open', async () => {
+    const world = await worldWith(12);
+    await world.sync();
+    world.erp.rejects.set('2', reject('2'));
+    let failed = false;
+    world.erp.onCall = ({ operation, afterId }) => {
+      if (failed || operation !== 'readPage' || afterId === null) return;
+      failed = true;
+      world.erp.rejects.clear();
+      world.erp.fields.push(field('extra'));
+      throw erpError('down', 'SERVER_ERROR');
+    };
+    const id = await world.queue();
+    await world.drive(id, 'waiting');
+    await renewMetadata(world.tenant, world.erp.connector, noSignal); // the columns change, so the run begins anew
+    expect(await world.drive(id)).toMatchObject({ status: 'succeeded', counts: { fetched: 12, rejected: 0 } });
+  });
+});

@@ -1,0 +1,95 @@
+// Processes killed with kill -9 in the middle of a run.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { asAdmin, endOpenRuns, memoryErp, type SyncWorld, syncWorld, until } from './fixture.ts';
+
+const script = fileURLToPath(new URL('./worker-process.ts', import.meta.url));
+let database: TestDatabase;
+let ctx: Ctx;
+const children: ChildProcess[] = [];
+beforeAll(async () => {
+  database = await testDatabase();
+  ctx = {
+    ...database.ctx,
+    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10, leaseMs: 500, renewMs: 100 } },
+  };
+});
+afterEach(async () => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+  await endOpenRuns(database);
+});
+afterAll(() => database.close());
+
+/** `standAt` is the id after which its ERP gives no page any more. */
+function spawnWorker(records: number, standAt: string): { child: ChildProcess; standing: Promise<void>; kill(): Promise<void> } {
+  const order = JSON.stringify({ address: database.address, settings: ctx.settings, records, standAt });
+  const child = spawn(process.execPath, [script, order], { stdio: ['ignore', 'pipe', 'inherit'] });
+  children.push(child);
+  const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const standing = new Promise<void>((resolve) => child.stdout.once('data', () => resolve()));
+  return {
+    child,
+    standing,
+    kill: async () => {
+      child.kill('SIGKILL');
+      await gone;
+    },
+  };
+}
+const sameRecords = async (count: number): Promise<SyncWorld> => {
+  const world = await syncWorld(ctx, memoryErp());
+  for (let id = 1; id <= count; id += 1) world.erp.put(id, { name: `child ${id}` });
+  return world;
+};
+
+describe('kill -9', () => {
+  it('while reading: another worker goes on from the checkpoint once the lease has run out', async () => {
+    const world = await sameRecords(45);
+    const id = await world.queue();
+    const worker = spawnWorker(45, '20');
+    await worker.standing;
+    await worker.kill();
+    expect(await world.row(id)).toMatchObject({ status: 'running' });
+    const run = await world.drive(id);
+    expect(run).toMatchObject({ status: 'succeeded', attempt: 2, counts: { fetched: 45, inserted: 45 } });
+    expect(world.erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId)).toEqual(['20', '30', '40']);
+    expect((await world.rows()).map(({ id: key }) => Number(key))).toEqual(Array.from({ length: 45 }, (_unused, n) => n + 1));
+    expect(await world.staged()).toBe(0);
+  });
+
+  it('while publishing: nothing is visible, and another worker publishes without asking the ERP', async () => {
+    const world = await sameRecords(30);
+    await world.sync();
+    const before = await world.rows();
+    const id = await world.queue();
+    const holder = await ctx.db.data.connect();
+    await holder.query(`begin; select from ${world.schema}.record_state for update`);
+    try {
+      const worker = spawnWorker(45, 'nowhere');
+      await until(async () => (await world.row(id)).status === 'publishing');
+      await asAdmin(database, (admin) =>
+        until(async () => {
+          const { rows } = await admin.raw("select from pg_stat_activity where wait_event_type = 'Lock' and query like '%record_state%'");
+          return rows.length > 0;
+        }),
+      );
+      await worker.kill();
+    } finally {
+      await holder.query('rollback');
+      holder.release();
+    }
+    expect(await world.rows()).toEqual(before);
+    world.erp.onCall = () => {
+      throw new Error('the ERP must not be asked');
+    };
+    expect(await world.drive(id)).toMatchObject({
+      status: 'succeeded',
+      generation: '2',
+      counts: { fetched: 45, inserted: 15, unchanged: 30 },
+    });
+    expect(await world.staged()).toBe(0);
+  });
+});

@@ -1,0 +1,468 @@
+// Several workers on one database: who may work on a run, what becomes of one that was left, and what a worker that lost its
+// lease may still do, which is nothing.
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { inDataTransaction, inTransaction } from '../../src/db/transaction.ts';
+import { claimRun, insertRun, type Lease, moveRun, noteProgress, renewLease } from '../../src/sync/runs.store.ts';
+import { type Scheduler, startScheduler } from '../../src/sync/scheduler.ts';
+import { purgeWarehouse } from '../../src/sync/warehouse-facts.ts';
+import { clearEndedRuns } from '../../src/sync/worker.ts';
+import { publishRun } from '../../src/warehouse/publish.ts';
+import { LostLease, readRunState } from '../../src/warehouse/run-row.ts';
+import { stagePage } from '../../src/warehouse/staging.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { cutAtCommit } from './cut-wire.ts';
+import { addConfig, endOpenRuns, erpError, type MemoryErp, memoryErp, noSignal, type SyncWorld, syncWorld, until } from './fixture.ts';
+
+let database: TestDatabase;
+let ctx: Ctx;
+const schedulers: Scheduler[] = [];
+beforeAll(async () => {
+  database = await testDatabase();
+  ctx = {
+    ...database.ctx,
+    settings: {
+      ...database.ctx.settings,
+      sync: { ...database.ctx.settings.sync, pageSize: 10, retryBaseMs: 2, retryMaxMs: 4, leaseMs: 1_000, renewMs: 100 },
+    },
+  };
+});
+afterEach(async () => {
+  await Promise.all(schedulers.splice(0).map((scheduler) => scheduler.stop()));
+  await endOpenRuns(database);
+});
+afterAll(() => database.close());
+
+const start = (erp: MemoryErp): Scheduler => {
+  const scheduler = startScheduler(ctx, { openConnector: async () => erp.connector });
+  schedulers.push(scheduler);
+  return scheduler;
+};
+const worldWith = async (count: number, options = {}): Promise<SyncWorld> => {
+  const world = await syncWorld(ctx, memoryErp(), options);
+  for (let id = 1; id <= count; id += 1) world.erp.put(id);
+  return world;
+};
+const gate = () => Promise.withResolvers<void>();
+const setRun = (world: SyncWorld, id: string, change: Record<string, unknown>) =>
+  inTransaction(world.tenant, (tx) => tx('sync_runs').where({ id }).update(change));
+const expire = (world: SyncWorld, id: string) => setRun(world, id, { lease_until: new Date(0) });
+const rules = { full: true, applyDeletions: true, maxDeleteShare: 0.02 };
+const emptyPage = { records: [], rejected: [], lastId: null, hasMore: false };
+const pagesRead = ({ erp }: SyncWorld) => erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId);
+
+describe('claiming', () => {
+  it('gives each run to one worker, oldest first', async () => {
+    const worlds = [await worldWith(0), await worldWith(0), await worldWith(0)];
+    const queued: string[] = [];
+    for (const world of worlds) queued.push(await world.queue());
+    const claims = await Promise.all(Array.from({ length: 12 }, () => claimRun(ctx, 'w', 5_000)));
+    const leases = claims.filter((lease) => lease !== undefined);
+    expect(leases.map(({ runId }) => runId).sort()).toEqual([...queued].sort());
+    for (const lease of leases) await worlds[queued.indexOf(lease.runId)]?.work(lease);
+    const again: string[] = [];
+    for (const world of worlds) again.push(await world.queue());
+    expect((await claimRun(ctx, 'w', 5_000))?.runId).toBe(again[0]);
+  });
+
+  it('a run that is queued behind an active one of its configuration waits, and keeps nobody else from working', async () => {
+    const [busy, other] = [await worldWith(0), await worldWith(0)];
+    const active = await busy.queue();
+    const lease = await busy.claim(60_000);
+    expect(lease.runId).toBe(active);
+    const behind = await busy.queue();
+    const free = await other.queue();
+    expect((await claimRun(ctx, 'w', 60_000))?.runId).toBe(free);
+    expect(await claimRun(ctx, 'w', 60_000)).toBeUndefined();
+    await busy.work(lease);
+    expect((await claimRun(ctx, 'w', 60_000))?.runId).toBe(behind);
+  });
+
+  it('a configuration has one active run, whoever tries', async () => {
+    const world = await worldWith(0);
+    await world.queue();
+    await world.claim(60_000);
+    const second = await world.queue();
+    await expect(setRun(world, second, { status: 'running' })).rejects.toMatchObject({ constraint: 'one_active_run_per_config' });
+  });
+
+  it('a run whose worker is lost again and again without progress is not tried for ever', async () => {
+    const world = await worldWith(5);
+    const id = await world.queue();
+    for (let attempt = 1; attempt <= 5; attempt += 1) {
+      await world.claim();
+      await expire(world, id);
+    }
+    await world.work(await world.claim());
+    expect(await world.row(id)).toMatchObject({ status: 'failed', attempt: 6, error: { code: 'WORKER_LOST' } });
+  });
+});
+
+describe('a worker that lost its lease', () => {
+  /** A run that one worker has begun and another has taken over. */
+  async function takenOver(): Promise<{ world: SyncWorld; old: Lease; current: Lease }> {
+    const world = await worldWith(25);
+    await world.sync();
+    world.erp.put(1, { name: 'changed' });
+    const id = await world.queue();
+    const old = await world.claim();
+    world.erp.onCall = ({ operation, afterId }) => {
+      if (operation === 'readPage' && afterId === '10') throw new LostLease('the process is gone');
+    };
+    await world.work(old);
+    world.erp.onCall = () => undefined;
+    await expire(world, id);
+    return { world, old, current: await world.claim(60_000) };
+  }
+
+  it('writes no page, no outcome and no progress', async () => {
+    const { world, old, current } = await takenOver();
+    const held = await readRunState(ctx.db.data, world.schema, old.runId);
+    if (held === undefined) throw new Error('no state');
+    expect(held).toMatchObject({ page: 1, leaseEpoch: old.epoch });
+    await world.work(current);
+    const late = <T>(work: (client: Parameters<Parameters<typeof inDataTransaction>[1]>[0]) => Promise<T>) =>
+      inDataTransaction(ctx.db.data, work);
+    await expect(late((client) => stagePage(client, world.schema, held, emptyPage, '9'))).rejects.toThrow(LostLease);
+    await expect(late((client) => publishRun(client, world.schema, held, rules, () => undefined))).rejects.toThrow(LostLease);
+    expect(await moveRun(ctx, old, 'failed')).toBe(false);
+    expect(await renewLease(ctx, old, 1_000)).toMatchObject({ held: false });
+    expect(await noteProgress(ctx, old, { phase: 'reading', fetched: 0, expected: 0, pages: 0, percent: 0 }, true)).toMatchObject({
+      held: false,
+    });
+    expect(await world.row(old.runId)).toMatchObject({ status: 'succeeded', generation: '2', counts: { updated: 1, unchanged: 24 } });
+    expect(await world.staged()).toBe(0);
+  });
+
+  it('is fenced off as soon as the next one begins, before that one has written a page', async () => {
+    const { world, old, current } = await takenOver();
+    const held = await readRunState(ctx.db.data, world.schema, old.runId);
+    if (held === undefined) throw new Error('no state');
+    world.erp.onCall = async ({ operation }) => {
+      if (operation !== 'count') return;
+      world.erp.onCall = () => undefined;
+      await expect(inDataTransaction(ctx.db.data, (client) => stagePage(client, world.schema, held, emptyPage, '9'))).rejects.toThrow(
+        LostLease,
+      );
+    };
+    await world.work(current);
+    expect(await world.row(old.runId)).toMatchObject({ status: 'succeeded' });
+    expect(pagesRead(world).slice(3)).toEqual([null, '10', '10', '20']);
+  });
+
+  it('stops by itself in the middle of its work, and leaves the run to the other', async () => {
+    const world = await worldWith(25);
+    const id = await world.queue();
+    const stuck = gate();
+    const reached = gate();
+    world.erp.onCall = async ({ operation, afterId }, request) => {
+      if (operation !== 'readPage' || afterId !== '10') return;
+      reached.resolve();
+      await Promise.race([
+        stuck.promise,
+        new Promise((_resolve, reject) => request?.signal.addEventListener('abort', () => reject(request.signal.reason))),
+      ]);
+    };
+    const first = world.work(await world.claim());
+    await reached.promise;
+    world.erp.onCall = () => undefined;
+    await expire(world, id);
+    const second = await world.claim();
+    await first;
+    expect(await world.row(id)).toMatchObject({ status: 'running', lease_epoch: second.epoch });
+    await world.work(second);
+    expect(await world.row(id)).toMatchObject({ status: 'succeeded', counts: { inserted: 25 } });
+  });
+
+  it('a lease that is renewed is not taken, however slow the ERP', async () => {
+    const world = await worldWith(5);
+    const id = await world.queue();
+    world.erp.onCall = async ({ operation }) => {
+      if (operation === 'readPage') await new Promise((resolve) => setTimeout(resolve, 1_600));
+    };
+    const working = world.work(await world.claim());
+    let stolen: Lease | undefined;
+    const thief = setInterval(() => void claimRun(ctx, 'thief', 1_000).then((lease) => (stolen ??= lease)), 50);
+    await working;
+    clearInterval(thief);
+    expect(stolen).toBeUndefined();
+    expect(await world.row(id)).toMatchObject({ status: 'succeeded', attempt: 1 });
+  });
+});
+
+describe('publishing', () => {
+  /** Works on the next run over a wire that is cut at the publish's COMMIT. */
+  async function workOverCutWire(world: SyncWorld, where: 'before' | 'after', sync: Partial<Ctx['settings']['sync']> = {}): Promise<void> {
+    const wire = await cutAtCommit(database, { ...ctx, settings: { ...ctx.settings, sync: { ...ctx.settings.sync, ...sync } } }, where);
+    try {
+      await world.work(await world.claim(), noSignal, wire.ctx);
+    } finally {
+      await wire.close();
+    }
+  }
+
+  it.each(['before', 'after'] as const)(
+    'a connection that breaks %s the COMMIT: published once, and the ERP is not asked again',
+    async (where) => {
+      const world = await worldWith(25);
+      await world.sync();
+      world.erp.put(3, { name: 'changed' });
+      const id = await world.queue();
+      await workOverCutWire(world, where);
+      expect(await world.row(id)).toMatchObject({ status: 'publishing', attempts_without_progress: 1 });
+      world.erp.onCall = () => {
+        throw new Error('the ERP must not be asked');
+      };
+      expect(await world.drive(id)).toMatchObject({ status: 'succeeded', generation: '2', counts: { updated: 1, unchanged: 24 } });
+      expect((await world.state())?.generation).toBe('2');
+      expect(await world.staged()).toBe(0);
+    },
+  );
+
+  it('at the last attempt the warehouse is asked before the run is called failed', async () => {
+    const world = await worldWith(25);
+    const id = await world.queue();
+    await workOverCutWire(world, 'after', { maxAttempts: 1 });
+    expect(await world.row(id)).toMatchObject({ status: 'succeeded', generation: '1', counts: { inserted: 25 } });
+    expect(await world.rows()).toHaveLength(25);
+  });
+
+  it('a publish that can not take place fails the run, and its table is not taken for the live one', async () => {
+    const world = await worldWith(25);
+    const id = await world.queue();
+    await workOverCutWire(world, 'before', { maxAttempts: 1 });
+    expect(await world.row(id)).toMatchObject({ status: 'failed', error: { code: 'DATABASE' } });
+    expect(await world.query(`select tablename from pg_tables where schemaname = $1 and tablename like 'thing%'`, [world.schema])).toEqual(
+      [],
+    );
+    expect(await world.sync()).toMatchObject({ status: 'succeeded' });
+  });
+
+  it('a process that dies between the publish and the copy of its outcome: the next one copies it', async () => {
+    const world = await worldWith(25);
+    const id = await world.queue();
+    const lease = await world.claim();
+    // The queue's row is out of reach for the moment of the copy.
+    const control = new Proxy(ctx.db.control, {
+      get(knex, key, receiver) {
+        const value: unknown = Reflect.get(knex, key, receiver);
+        if (key !== 'transaction') return value;
+        return async (...args: unknown[]) => {
+          const done = await world
+            .query<{ outcome: unknown }>(`select outcome from ${world.schema}.run_state where outcome is not null`)
+            .catch(() => []);
+          if (done.length > 0) throw new LostLease('the process is gone');
+          return Reflect.apply(value as (...all: unknown[]) => unknown, knex, args);
+        };
+      },
+    });
+    await world.work(lease, noSignal, { ...ctx, db: { ...ctx.db, control } });
+    expect(await world.row(id)).toMatchObject({ status: 'publishing', counts: null });
+    expect(await world.rows()).toHaveLength(25);
+    await expire(world, id);
+    world.erp.onCall = () => {
+      throw new Error('the ERP must not be asked');
+    };
+    expect(await world.drive(id)).toMatchObject({ status: 'succeeded', generation: '1', counts: { inserted: 25 } });
+  });
+});
+
+describe('cancelling', () => {
+  const request = (world: SyncWorld, id: string) => setRun(world, id, { cancel_requested: true });
+
+  it('a queued run is never claimed', async () => {
+    const world = await worldWith(5);
+    const id = await world.queue();
+    await setRun(world, id, { status: 'cancelled', cancel_requested: true });
+    expect(await claimRun(ctx, 'w', 1_000)).toBeUndefined();
+  });
+
+  it('a waiting run: what it staged goes with the next tick', async () => {
+    const world = await worldWith(25);
+    await world.sync();
+    world.erp.onCall = ({ operation, afterId }) => {
+      if (operation === 'readPage' && afterId === '20') throw erpError('throttled', 'LIMIT', 60_000);
+    };
+    const id = await world.queue();
+    await world.drive(id, 'waiting');
+    expect(await world.staged()).toBe(20);
+    await setRun(world, id, { status: 'cancelled', cancel_requested: true });
+    await clearEndedRuns(ctx);
+    expect(await world.staged()).toBe(0);
+    expect(await world.query(`select run_id from ${world.schema}.run_state where run_id = $1`, [id])).toEqual([]);
+  });
+
+  it('a running run stops at its next step, and nothing of it is published', async () => {
+    const world = await worldWith(25);
+    await world.sync();
+    world.erp.put(1, { name: 'changed' });
+    const id = await world.queue();
+    world.erp.onCall = async ({ operation, afterId }) => {
+      if (operation === 'readPage' && afterId === '10') await request(world, id);
+    };
+    await world.work(await world.claim());
+    expect(await world.row(id)).toMatchObject({ status: 'cancelled', finished_at: expect.any(Date), counts: null });
+    expect(pagesRead(world).slice(3)).toEqual([null, '10']);
+    expect([await world.staged(), (await world.state())?.generation]).toEqual([0, '1']);
+    expect(await world.events(id)).toContain('cancelled');
+  });
+
+  it('a run that waits for a slow ERP is cut off', async () => {
+    const world = await worldWith(5);
+    const id = await world.queue();
+    world.erp.onCall = async ({ operation }, asked) => {
+      if (operation !== 'readPage') return;
+      await request(world, id);
+      await new Promise((_resolve, reject) => asked?.signal.addEventListener('abort', () => reject(asked.signal.reason)));
+    };
+    await world.work(await world.claim());
+    expect(await world.row(id)).toMatchObject({ status: 'cancelled' });
+    expect(await world.query(`select tablename from pg_tables where schemaname = $1 and tablename like 'thing%'`, [world.schema])).toEqual(
+      [],
+    );
+  });
+
+  it('just before publishing is in time; while publishing is too late', async () => {
+    const world = await worldWith(5);
+    const early = await world.queue();
+    let counted = 0;
+    world.erp.onCall = async ({ operation }) => {
+      counted += operation === 'count' ? 1 : 0;
+      if (counted === 2) await request(world, early);
+    };
+    await world.work(await world.claim());
+    expect(await world.row(early)).toMatchObject({ status: 'cancelled' });
+    world.erp.onCall = () => undefined;
+    const late = await world.queue();
+    await world.claim();
+    await setRun(world, late, { status: 'publishing', cancel_requested: true, lease_until: new Date(0) });
+    await world.query(
+      `insert into ${world.schema}.run_state (run_id, record_type, lease_epoch, target_table, columns, complete, counters)
+      values ($1, 'thing', 1, 'staging_thing', '[]', true, '{"fetched":0,"rejected":0,"pages":1,"erpStartedAt":"2026-01-01T00:00:00Z"}')`,
+      [late],
+    );
+    expect((await world.drive(late)).status).not.toBe('cancelled');
+  });
+
+  it('a dead worker whose run is to be cancelled: the next one cancels instead of going on', async () => {
+    const world = await worldWith(25);
+    const id = await world.queue();
+    await world.claim();
+    await request(world, id);
+    await expire(world, id);
+    const asked = world.erp.calls.length;
+    expect(await world.drive(id)).toMatchObject({ status: 'cancelled' });
+    expect(world.erp.calls).toHaveLength(asked);
+  });
+});
+
+describe('stopping', () => {
+  it('hands the run over at once: another worker goes on from its checkpoint', async () => {
+    const world = await worldWith(35);
+    const id = await world.queue();
+    const reached = gate();
+    world.erp.onCall = async ({ operation, afterId }, request) => {
+      if (operation !== 'readPage' || afterId !== '20') return;
+      reached.resolve();
+      await new Promise((_resolve, reject) => request?.signal.addEventListener('abort', () => reject(request.signal.reason)));
+    };
+    const first = start(world.erp);
+    await reached.promise;
+    const stopped = first.stop();
+    world.erp.onCall = () => undefined;
+    await stopped;
+    expect(await world.row(id)).toMatchObject({ status: 'running', attempts_without_progress: 0 });
+    start(world.erp);
+    const run = await until(async () => {
+      const row = await world.row(id);
+      return row.status === 'succeeded' && row;
+    });
+    expect(run).toMatchObject({ attempt: 2, attempts_without_progress: 0, counts: { inserted: 35 } });
+    expect(pagesRead(world)).toEqual([null, '10', '20', '20', '30']);
+  });
+
+  it('a scheduler that is stopped as it starts claims nothing that it does not hand over', async () => {
+    const world = await worldWith(5);
+    const id = await world.queue();
+    const scheduler = start(world.erp);
+    await scheduler.stop();
+    const row = await world.row(id);
+    expect(['queued', 'running', 'succeeded']).toContain(row.status);
+    expect(await world.drive(id)).toMatchObject({ status: 'succeeded', attempts_without_progress: 0 });
+  });
+});
+
+describe('two organizations and many schedulers', () => {
+  it('each run is worked on once, and each organization has its own records', async () => {
+    const erps = [memoryErp(), memoryErp()];
+    const worlds = await Promise.all(erps.map((erp) => syncWorld(ctx, erp)));
+    for (const [index, erp] of erps.entries()) for (let id = 1; id <= 45 + index; id += 1) erp.put(id, { name: `of ${index}` });
+    const open = async (tenant: { organizationId: string }) => {
+      const found = worlds.find(({ organizationId }) => organizationId === tenant.organizationId);
+      if (found === undefined) throw new Error('unknown organization');
+      return found.erp.connector;
+    };
+    for (let n = 0; n < 3; n += 1) schedulers.push(startScheduler(ctx, { openConnector: open }));
+    const ids = await Promise.all(worlds.map((world) => world.queue()));
+    const runs = await Promise.all(
+      worlds.map((world, index) =>
+        until(async () => {
+          const row = await world.row(ids[index] ?? '');
+          return row.status === 'succeeded' && row;
+        }),
+      ),
+    );
+    expect(runs.map(({ attempt, counts }) => [attempt, counts?.inserted])).toEqual([
+      [1, 45],
+      [1, 46],
+    ]);
+    expect(await Promise.all(worlds.map(async (world) => [...new Set((await world.rows()).map(({ f_name: name }) => name))]))).toEqual([
+      ['of 0'],
+      ['of 1'],
+    ]);
+  });
+});
+
+describe('what is taken away from under a run', () => {
+  it('its configuration: the worker stops, and the next sync of the record type begins clean', async () => {
+    const world = await worldWith(25);
+    await world.sync();
+    await world.queue();
+    world.erp.onCall = async ({ operation, afterId }) => {
+      if (operation === 'readPage' && afterId === '10') await inTransaction(world.tenant, (tx) => tx('sync_configs').delete());
+    };
+    await world.work(await world.claim());
+    expect(pagesRead(world).slice(3)).toEqual([null, '10']);
+    expect(await world.staged()).toBe(20);
+    const configId = await addConfig(ctx, world.organizationId);
+    const made = await inTransaction(world.tenant, (tx) =>
+      insertRun(tx, world.organizationId, { sync_config_id: configId, record_type: 'thing', mode: 'full', trigger: 'manual' }),
+    );
+    world.erp.onCall = () => undefined;
+    expect(await world.drive(made?.id ?? '')).toMatchObject({ status: 'succeeded', counts: { unchanged: 25 } });
+    expect(await world.staged()).toBe(0);
+  });
+
+  it('the whole warehouse: the run begins again', async () => {
+    const world = await worldWith(25);
+    await world.sync();
+    let purged = false;
+    world.erp.onCall = async ({ operation, afterId }) => {
+      if (purged || operation !== 'readPage' || afterId !== '10') return;
+      purged = true;
+      await purgeWarehouse(world.tenant);
+    };
+    expect(await world.sync()).toMatchObject({ status: 'succeeded', attempt: 2, generation: '1', counts: { inserted: 25 } });
+    expect(await world.rows()).toHaveLength(25);
+  });
+});
+
+it('the engine gives every connection back', async () => {
+  const world = await worldWith(30);
+  await world.sync();
+  world.erp.put(31);
+  await world.sync();
+  const pool: { numUsed(): number; numPendingAcquires(): number } = ctx.db.control.client.pool;
+  expect([pool.numUsed(), pool.numPendingAcquires()]).toEqual([0, 0]);
+  expect([ctx.db.data.totalCount - ctx.db.data.idleCount, ctx.db.data.waitingCount]).toEqual([0, 0]);
+});

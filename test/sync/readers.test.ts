@@ -1,0 +1,102 @@
+// Readers during publishes: whoever reads state and rows in one statement sees one run, whole, and its total.
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { sqlState } from '../../src/db/pg-errors.ts';
+import { renewMetadata } from '../../src/sync/connection.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { endOpenRuns, field, memoryErp, noSignal, type SyncWorld, syncWorld } from './fixture.ts';
+
+let database: TestDatabase;
+let ctx: Ctx;
+beforeAll(async () => {
+  database = await testDatabase();
+  ctx = database.ctx;
+});
+afterEach(() => endOpenRuns(database));
+afterAll(() => database.close());
+
+type Seen = { active: string; generation: string; row_count: string; rows: string; low: string; high: string; newest: string };
+
+/** As readers do: plan for a table, ask for state and rows in one statement, and plan again when another table is active. */
+async function readOnce(world: SyncWorld, table: string): Promise<{ seen: Seen | null; table: string }> {
+  try {
+    const [row] = await world.query<Seen>(
+      `select s.active_table as active, s.generation, s.row_count, t.* from ${world.schema}.record_state s,
+       lateral (select count(*) as rows, min(f_total) as low, max(f_total) as high, max(generation) as newest from ${world.schema}."${table}") t
+       where s.record_type = 'thing'`,
+    );
+    if (row === undefined) throw new Error('no state');
+    return row.active === table ? { seen: row, table } : { seen: null, table: row.active };
+  } catch (error) {
+    if (sqlState(error) !== '42P01') throw error; // the old table was dropped
+    return { seen: null, table: (await world.state())?.activeTable ?? table };
+  }
+}
+
+async function readWhile(world: SyncWorld, work: () => Promise<void>): Promise<Seen[]> {
+  const seen: Seen[] = [];
+  let done = false;
+  const readers = Array.from({ length: 3 }, async () => {
+    let table = (await world.state())?.activeTable ?? '';
+    while (!done) {
+      const read = await readOnce(world, table);
+      table = read.table;
+      if (read.seen !== null) seen.push(read.seen);
+    }
+  });
+  await work().finally(() => {
+    done = true;
+  });
+  await Promise.all(readers);
+  return seen;
+}
+
+/** Run n writes n into every record, and adds one record. */
+const edit = (world: SyncWorld, run: number, count: number) => {
+  for (let id = 1; id <= count + run; id += 1) world.erp.put(id, { total: String(run) });
+};
+function expectWhole(seen: readonly Seen[], count: number): void {
+  for (const { generation, row_count: total, rows, low, high, newest } of seen) {
+    const run = Number(generation);
+    expect({ total: Number(total), rows: Number(rows), low: Number(low), high: Number(high), newest: Number(newest) }).toEqual({
+      total: count + run,
+      rows: count + run,
+      low: run,
+      high: run,
+      newest: run,
+    });
+  }
+}
+
+describe('readers', () => {
+  it('never see half a run', async () => {
+    const world = await syncWorld(ctx, memoryErp());
+    edit(world, 1, 400);
+    await world.sync();
+    const seen = await readWhile(world, async () => {
+      for (let run = 2; run <= 8; run += 1) {
+        edit(world, run, 400);
+        expect(await world.sync()).toMatchObject({ status: 'succeeded', generation: String(run) });
+      }
+    });
+    expectWhole(seen, 400);
+    expect(new Set(seen.map(({ generation }) => generation)).size).toBeGreaterThan(3);
+  });
+
+  it('go on while another table goes live under them', async () => {
+    const world = await syncWorld(ctx, memoryErp());
+    edit(world, 1, 10_000);
+    await world.sync();
+    const seen = await readWhile(world, async () => {
+      for (let run = 2; run <= 3; run += 1) {
+        world.erp.fields = [...world.erp.fields, field(`extra_${run}`)];
+        await renewMetadata(world.tenant, world.erp.connector, noSignal);
+        edit(world, run, 10_000);
+        expect(await world.sync()).toMatchObject({ status: 'succeeded', generation: String(run) });
+        expect((await world.state())?.activeTable).toBe(`thing_${run}`);
+      }
+    });
+    expectWhole(seen, 10_000);
+    expect(new Set(seen.map(({ active }) => active)).size).toBeGreaterThan(1);
+  });
+});

@@ -1,0 +1,166 @@
+// Slots become runs: once, whatever the number of processes and whatever the clock does. And connections that break.
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { listen } from '../../src/db/listen.ts';
+import { inDataTransaction, inTransaction } from '../../src/db/transaction.ts';
+import { enqueueDueRuns, startScheduler } from '../../src/sync/scheduler.ts';
+import { type TestClock, type TestDatabase, testClock, testDatabase } from '../setup/database.ts';
+import { asAdmin, endOpenRuns, memoryErp, type SyncWorld, syncWorld, until } from './fixture.ts';
+
+let database: TestDatabase;
+let clock: TestClock;
+let ctx: Ctx;
+beforeAll(async () => {
+  clock = testClock(new Date('2026-03-02T10:00:30Z'));
+  database = await testDatabase({ clock });
+  ctx = database.ctx;
+});
+afterEach(async () => {
+  await asAdmin(database, (admin) => admin('sync_configs').update({ enabled: false }));
+  await endOpenRuns(database);
+});
+afterAll(() => database.close());
+
+const scheduled = async (schedule: string, timezone = 'UTC'): Promise<SyncWorld> => {
+  const world = await syncWorld(ctx, memoryErp(), { schedule, timezone });
+  await world.changeConfig({ scheduled_since: new Date('2026-01-01T00:00:00Z') });
+  return world;
+};
+const slots = (world: SyncWorld): Promise<string[]> =>
+  inTransaction(world.tenant, async (tx) =>
+    (await tx('sync_runs').where({ trigger: 'schedule' }).orderBy('scheduled_for').select<{ scheduled_for: Date }[]>('scheduled_for')).map(
+      (row) => row.scheduled_for.toISOString(),
+    ),
+  );
+const end = (world: SyncWorld) => inTransaction(world.tenant, (tx) => tx('sync_runs').update({ status: 'succeeded' }));
+
+describe('a due slot', () => {
+  it('makes one run, however many processes tick at once', async () => {
+    const world = await scheduled('0 * * * *');
+    const made = await Promise.all(Array.from({ length: 8 }, () => enqueueDueRuns(ctx)));
+    expect(made.reduce((sum, n) => sum + n, 0)).toBe(1);
+    expect(await slots(world)).toEqual(['2026-03-02T10:00:00.000Z']);
+    await end(world);
+    expect(await enqueueDueRuns(ctx)).toBe(0);
+  });
+
+  it('after days of downtime, the latest alone', async () => {
+    const world = await scheduled('*/15 * * * *');
+    clock.advance(3 * 86_400_000);
+    expect(await enqueueDueRuns(ctx)).toBe(1);
+    expect(await slots(world)).toEqual(['2026-03-05T10:00:00.000Z']);
+    await end(world);
+    clock.advance(-2 * 86_400_000);
+    expect(await enqueueDueRuns(ctx)).toBe(0); // a clock that went back
+    clock.advance(-86_400_000);
+  });
+
+  it('waits while a run of its configuration is queued, and is made up for afterwards', async () => {
+    const world = await scheduled('0 * * * *');
+    await world.queue();
+    expect(await enqueueDueRuns(ctx)).toBe(0);
+    await end(world);
+    expect(await enqueueDueRuns(ctx)).toBe(1);
+  });
+
+  it('is not swallowed by a change of name, or by the end of a pause', async () => {
+    const world = await scheduled('0 * * * *');
+    await world.changeConfig({ name: 'Other name', updated_at: new Date(), paused_reason: '{"code":"X","message":"","fix":""}' });
+    expect(await enqueueDueRuns(ctx)).toBe(0);
+    await world.changeConfig({ paused_reason: null, updated_at: new Date() });
+    expect(await enqueueDueRuns(ctx)).toBe(1);
+  });
+
+  it.each([{ schedule: '5 * * * *' }, { timezone: 'Asia/Kolkata' }])(
+    '%o: a changed schedule does not make up for what lay before',
+    async (change) => {
+      const world = await scheduled('0 * * * *');
+      await world.changeConfig(change);
+      expect(await enqueueDueRuns(ctx)).toBe(0);
+    },
+  );
+
+  it('is none of a configuration that was off at the time', async () => {
+    const world = await scheduled('0 * * * *');
+    await world.changeConfig({ enabled: false });
+    expect(await enqueueDueRuns(ctx)).toBe(0);
+    await world.changeConfig({ enabled: true });
+    expect(await enqueueDueRuns(ctx)).toBe(0);
+  });
+
+  it('of one organization is made although the schedule of another can not be read', async () => {
+    const [broken, sound] = [await scheduled('0 * * * *'), await scheduled('0 * * * *')];
+    await broken.changeConfig({ schedule: 'whenever' });
+    expect(await enqueueDueRuns(ctx)).toBe(1);
+    expect(await slots(sound)).toHaveLength(1);
+  });
+});
+
+describe('a scheduler', () => {
+  it('starts what was queued as soon as it is told, and what is due at its tick', async () => {
+    const world = await scheduled('0 * * * *');
+    world.erp.put(1);
+    const scheduler = startScheduler(ctx, { openConnector: async () => world.erp.connector });
+    try {
+      const id = await world.queue();
+      await until(async () => (await world.row(id)).status === 'succeeded');
+      expect(await scheduler.tick()).toBe(1);
+      await until(
+        async () =>
+          (await inTransaction(world.tenant, (tx) => tx('sync_runs').where({ trigger: 'schedule', status: 'succeeded' }))).length === 1,
+      );
+    } finally {
+      await scheduler.stop();
+    }
+  });
+});
+
+describe('connections that break', () => {
+  const terminate = (where: string): Promise<number> =>
+    asAdmin(database, async (admin) => {
+      const { rows } = await admin.raw(
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and ${where}`,
+      );
+      return rows.length;
+    });
+
+  it('notifications are heard again', async () => {
+    let heard = 0;
+    const deaf = listen(ctx, 'test_channel', () => {
+      heard += 1;
+    });
+    await until(async () => heard === 1); // once when the connection is made
+    expect(await terminate("query = 'listen test_channel'")).toBe(1);
+    await until(async () => heard === 2);
+    await ctx.db.control.raw("select pg_notify('test_channel', '')");
+    await until(async () => heard === 3);
+    await deaf();
+    await ctx.db.control.raw("select pg_notify('test_channel', '')");
+    expect(heard).toBe(3);
+  });
+
+  it('listening can be stopped before it began', async () => {
+    const deaf = listen(ctx, 'other_channel', () => undefined);
+    await deaf();
+    expect(await terminate("query = 'listen other_channel'")).toBe(0);
+  });
+
+  it('a transaction whose server goes away between two statements rejects, and the process lives', async () => {
+    const work = inDataTransaction(ctx.db.data, async (client) => {
+      await client.query('select 1 as going_away');
+      await terminate("query = 'select 1 as going_away'");
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      await client.query('select 2');
+    });
+    await expect(work).rejects.toThrow();
+    expect((await ctx.db.data.query('select 3 as n')).rows).toEqual([{ n: 3 }]);
+  });
+
+  it('a transaction that failed inside is not called committed', async () => {
+    const work = inDataTransaction(ctx.db.data, async (client) => {
+      await client.query('select 1 / 0').catch(() => undefined);
+      return 'done';
+    });
+    await expect(work).rejects.toThrow('rolled back');
+  });
+});

@@ -1,0 +1,30 @@
+// A worker in a process of its own, for tests that kill it. Says on standard output where it is, and stays there.
+
+import { systemClock } from '../../src/core/clock.ts';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { openKeyring } from '../../src/core/keyring.ts';
+import { openLog } from '../../src/core/log.ts';
+import type { Settings } from '../../src/core/settings.ts';
+import { type Address, openDb } from '../../src/db/connect.ts';
+import { startScheduler } from '../../src/sync/scheduler.ts';
+import { memoryErp } from './fixture.ts';
+
+type Order = { address: Address; settings: Settings; records: number; standAt: string };
+const { address, settings, records, standAt }: Order = JSON.parse(process.argv[2] ?? '{}');
+
+const erp = memoryErp();
+for (let id = 1; id <= records; id += 1) erp.put(id, { name: `child ${id}` });
+erp.onCall = async ({ operation, afterId }) => {
+  if (operation !== 'readPage' || afterId !== standAt) return;
+  process.stdout.write('standing\n');
+  await new Promise(() => setInterval(() => undefined, 1_000));
+};
+const ctx: Ctx = {
+  db: openDb(address, address, { control: 4, data: 4 }, 5_000),
+  settings,
+  clock: systemClock,
+  log: openLog('silent'),
+  fetch: () => Promise.reject(new Error('not here')),
+  keyring: openKeyring([{ id: 'test', bytes: Buffer.alloc(32) }]),
+};
+startScheduler(ctx, { openConnector: async () => erp.connector });

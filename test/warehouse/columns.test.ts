@@ -1,0 +1,96 @@
+import { describe, expect, it } from 'vitest';
+import type { FieldMetadata, FieldType } from '../../src/connectors/connector.ts';
+import { planColumns, type RecordColumn } from '../../src/warehouse/columns.ts';
+
+const field = (name: string, type: FieldType = 'text', fields?: readonly FieldMetadata[]): FieldMetadata => ({
+  name,
+  label: name,
+  type,
+  custom: false,
+  syncable: true,
+  volatile: false,
+  reason: null,
+  ...(fields && { fields }),
+});
+
+/** What the tables hold after a plan was carried out and every column filled. */
+function settled(existing: readonly RecordColumn[], fields: readonly FieldMetadata[]): RecordColumn[] {
+  const { added, changed } = planColumns(existing, fields);
+  const byName = new Map([...existing, ...changed, ...added].map((column) => [column.column, column]));
+  return [...byName.values()].map((column) => (column.state === 'loading' ? { ...column, state: 'live' } : column));
+}
+const brief = (columns: readonly RecordColumn[]): string[] => columns.map(({ column, type, state }) => `${column} ${type} ${state}`);
+
+describe('planColumns', () => {
+  it('new fields load; a reference and a list bring their labels', () => {
+    const { added, changed } = planColumns([], [field('total', 'number'), field('entity', 'reference'), field('status', 'list')]);
+    expect(brief(added)).toEqual([
+      'f_total number loading',
+      'f_entity text loading',
+      'l_entity text loading',
+      'f_status text loading',
+      'l_status text loading',
+    ]);
+    expect(changed).toEqual([]);
+  });
+
+  it('nothing new is nothing to do', () => {
+    const fields = [field('a'), field('e', 'reference'), field('lines', 'lines', [field('item', 'reference'), field('qty', 'number')])];
+    expect(planColumns(settled([], fields), fields)).toEqual({ added: [], changed: [] });
+  });
+
+  it('a changed type lands in a new column, and the old one stays', () => {
+    const { added, changed } = planColumns(settled([], [field('a', 'text')]), [field('a', 'number')]);
+    expect(brief(added)).toEqual(['f_a_2 number loading']);
+    expect(brief(changed)).toEqual(['f_a text replaced']);
+  });
+
+  it('a type that changes to and fro never goes back into an old column', () => {
+    const once = settled(settled([], [field('a', 'text')]), [field('a', 'number')]);
+    expect(brief(planColumns(once, [field('a', 'text')]).added)).toEqual(['f_a_3 text loading']);
+  });
+
+  it('a vanished field keeps its column; one that comes back loads again', () => {
+    const gone = settled(settled([], [field('a'), field('b')]), [field('a')]);
+    expect(brief(gone)).toEqual(['f_a text live', 'f_b text vanished']);
+    expect(planColumns(gone, [field('a')])).toEqual({ added: [], changed: [] });
+    expect(brief(planColumns(gone, [field('a'), field('b')]).changed)).toEqual(['f_b text loading']);
+  });
+
+  it('a vanished field that comes back with another type gets a new column', () => {
+    const gone = settled(settled([], [field('a'), field('b')]), [field('a')]);
+    const { added, changed } = planColumns(gone, [field('a'), field('b', 'date')]);
+    expect([brief(added), brief(changed)]).toEqual([['f_b_2 date loading'], ['f_b text replaced']]);
+  });
+
+  it('a reference that becomes a text loses its label alone', () => {
+    const { added, changed } = planColumns(settled([], [field('a', 'reference')]), [field('a', 'text')]);
+    expect([brief(added), brief(changed)]).toEqual([[], ['l_a text vanished']]);
+  });
+
+  it('lines with other fields are loaded anew; unsyncable ones are left out', () => {
+    const before = [field('lines', 'lines', [field('item', 'reference')])];
+    const after = [field('lines', 'lines', [field('item', 'reference'), field('qty', 'number'), { ...field('x'), syncable: false }])];
+    const { changed } = planColumns(settled([], before), after);
+    expect(changed).toMatchObject([
+      { column: 'f_lines', state: 'loading', lineFields: [{ name: 'item' }, { name: 'item.name' }, { name: 'qty', type: 'number' }] },
+    ]);
+  });
+
+  it('names are legal, unlike each other, and at most 63 bytes', () => {
+    const long = 'custbody_'.padEnd(80, 'x');
+    const { added } = planColumns(
+      [],
+      [field('a-b'), field('a.b'), field('id'), field('generation'), field('ähm'), field(`${long}1`), field(`${long}2`)],
+    );
+    const names = added.map(({ column }) => column);
+    expect(names.slice(0, 5)).toEqual(['f_a_b', 'f_a_b_2', 'f_id', 'f_generation', 'f__hm']);
+    expect(new Set(names).size).toBe(7);
+    expect(names.every((name) => Buffer.byteLength(name) <= 63)).toBe(true);
+  });
+
+  it('a column that is taken by an old field is not given to a new one', () => {
+    const old = settled(settled([], [field('a-b')]), []);
+    expect(brief(planColumns(old, [field('a.b')]).added)).toEqual(['f_a_b_2 text loading']);
+  });
+});
