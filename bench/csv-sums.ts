@@ -53,3 +53,13 @@ export async function sumFolder(folder: string): Promise<Readonly<Record<string,
   }
   return sums;
 }
+
+/** The last day on which anything in the folder changed, in its own time zone: YYYY-MM-DD. */
+export async function lastDayOf(folder: string): Promise<string> {
+  let last = '';
+  for await (const row of rows(folder, 'transaction.csv.gz')) {
+    const day = (row['lastmodifieddate'] ?? '').slice(0, 10);
+    if (day > last) last = day;
+  }
+  return last;
+}

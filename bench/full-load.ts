@@ -5,15 +5,13 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
 import { readConfig } from '../src/config.ts';
-import { newId } from '../src/core/id.ts';
 import { inTransaction } from '../src/db/transaction.ts';
 import { type Call, managementClient } from '../src/demo/management-client.ts';
 import { connect, readMetadata } from '../src/demo/set-up.ts';
-import { makeApiKey } from '../src/identity/api-key.ts';
-import { createOrganization } from '../src/platform/organizations/organizations.service.ts';
 import { openDatabase, type Service, startService } from '../src/service.ts';
 import { millionths, type Sums, sumFolder } from './csv-sums.ts';
 import { startErpProcess } from './erp-process.ts';
+import { newOrganization } from './organization.ts';
 
 const limits = { seconds: 300, rssMegabytes: 250 };
 const field = (name: string, source: string) => ({ name, source, description: '' });
@@ -35,23 +33,6 @@ const endpoints = [
 
 const anything = z.unknown();
 const Identified = z.object({ id: z.string() });
-
-async function newOrganization({ ctx }: Service): Promise<{ id: string; key: string }> {
-  const organization = await createOrganization(ctx, { name: 'Bench', ownerEmail: 'owner@bench.example' });
-  const key = makeApiKey();
-  await inTransaction({ db: ctx.db, organizationId: organization.id }, (tx) =>
-    tx('api_keys').insert({
-      id: newId(),
-      organization_id: organization.id,
-      name: 'bench',
-      prefix: key.prefix,
-      secret_hash: key.hash,
-      scope_permissions: ['write'],
-      created_by: organization.ownerId,
-    }),
-  );
-  return { id: organization.id, key: key.secret };
-}
 
 async function syncAll({ ctx }: Service, organizationId: string, call: Call): Promise<void> {
   const runs: string[] = [];
@@ -133,7 +114,7 @@ async function main(folder: string): Promise<boolean> {
   const service = await startService(config, opened);
   let good = true;
   try {
-    const organization = await newOrganization(service);
+    const organization = await newOrganization(service.ctx);
     const call = managementClient(service.url, organization.key);
     await connect(call, account);
     await readMetadata(call);
