@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Config } from './config.ts';
 import { AppError } from './core/errors.ts';
 import { newId } from './core/id.ts';
+import type { Lifecycle } from './core/lifecycle.ts';
 import { openLog } from './core/log.ts';
 import { inTransaction } from './db/transaction.ts';
 import { Email, shortText } from './http/fields.ts';
@@ -10,7 +11,7 @@ import { makeApiKey } from './identity/api-key.ts';
 import { insertApiKey } from './platform/api-keys/api-keys.store.ts';
 import { writeAudit } from './platform/audit.store.ts';
 import { createOrganization } from './platform/organizations/organizations.service.ts';
-import { openCtx, openDatabase } from './service.ts';
+import { closeDatabase, openCtx, openDatabase } from './service.ts';
 
 const Given = z.object({
   name: shortText(120),
@@ -21,12 +22,24 @@ const Given = z.object({
     .optional(),
 });
 
+/** The command can't be carried out as it was given; the message says why. */
+export class RefusedCommand extends Error {
+  override readonly name = 'RefusedCommand';
+}
+
 /** Makes an organization with its owner and prints its id and a management key with full access, this once. */
-export async function issueOrganization(config: Config, given: { name: string; ownerEmail: string; slug?: string }): Promise<void> {
+export async function issueOrganization(
+  config: Config,
+  life: Lifecycle,
+  given: { name: string; ownerEmail: string; slug?: string },
+): Promise<void> {
   const parsed = Given.safeParse(given);
-  if (!parsed.success) throw new Error(parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '));
-  const opened = await openDatabase(config);
-  const { ctx, close } = await openCtx(config, opened, openLog('warn'));
+  if (!parsed.success) throw new RefusedCommand(parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '));
+  const opened = await life.open(() => openDatabase(config), closeDatabase);
+  const { ctx } = await life.open(
+    () => openCtx(config, opened, openLog('warn')),
+    (open) => open.close(),
+  );
   try {
     const { slug, ...rest } = parsed.data;
     const organization = await createOrganization(ctx, { ...rest, ...(slug !== undefined && { slug }) });
@@ -58,10 +71,9 @@ export async function issueOrganization(config: Config, given: { name: string; o
       `organization   ${organization.name}\nid             ${organization.id}\nslug           ${organization.slug}\nmanagement key ${key.secret}\n\nThe key is shown this once: keep it safe.`,
     );
   } catch (error) {
-    if (error instanceof AppError) throw new Error(error.details[0]?.message ?? error.message, { cause: error });
+    if (error instanceof AppError) throw new RefusedCommand(error.details[0]?.message ?? error.message, { cause: error });
     throw error;
   } finally {
-    await close();
-    await opened.embedded?.stop();
+    await life.stop();
   }
 }

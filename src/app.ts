@@ -4,7 +4,7 @@ import helmet from 'helmet';
 import type { Ctx } from './core/ctx.ts';
 import { errorHandler, unknownAddress } from './http/errors.ts';
 import { referencePages } from './http/reference-page.ts';
-import { requestLog } from './http/request-log.ts';
+import { refuseRepeatedHeaders, requestLog } from './http/request-log.ts';
 import { openTokenVerifier } from './identity/access-token.ts';
 import { publicationsSettled, resumePublications } from './platform/api-schemas/publication.ts';
 import { platformBase, platformRouter } from './platform/index.ts';
@@ -19,12 +19,13 @@ export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   app.set('etag', false);
   app.set('case sensitive routing', true);
   app.set('trust proxy', options.trustProxy ?? false);
-  app.use(requestLog(ctx.log, ctx.clock));
+  app.use(requestLog(ctx.log, ctx.clock), refuseRepeatedHeaders);
   app.use(
     helmet({ contentSecurityPolicy: { useDefaults: false, directives: { 'default-src': ["'none'"], 'frame-ancestors': ["'none'"] } } }),
   );
   const pages = referencePages();
   app.use('/reference-assets', pages.assets);
+  app.get('/', (_req, res) => res.redirect(302, `${platformBase}/openapi/preview`));
   app.get(`${platformBase}/openapi/preview`, pages.platform);
   app.use(platformBase, platformRouter(ctx, openTokenVerifier(ctx.settings.oidc, ctx.log)));
   app.use('/api/public', publicRouter(ctx, { referencePage: pages.public }));

@@ -39,6 +39,12 @@ const trustedProxies = z.string().transform((text, problem): boolean | number | 
 });
 const postgresUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must be a postgres:// address');
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https address' });
+const isOrigin = (text: string): boolean => {
+  const url = URL.parse(text);
+  return url !== null && /^https?:$/.test(url.protocol) && (text === url.origin || text === `${url.origin}/`);
+};
+/** An address without path, query or credentials. */
+const origin = z.string().refine(isOrigin, 'must be an http or https address without a path');
 const encryptionKeys = z.string().transform((text, problem): EncryptionKey[] => {
   const keys = text.split(',').map((part) => {
     const [id = '', secret = ''] = part.trim().split(':');
@@ -60,7 +66,7 @@ export const Environment = z.object({
   NODE_ENV: z.enum(['development', 'test', 'production']).default('development'),
   HOST: z.string().min(1).default('127.0.0.1'),
   PORT: whole(0, 65_535, 8080),
-  PUBLIC_URL: httpUrl.optional(),
+  PUBLIC_URL: origin.optional(),
   DATA_DIR: z.string().min(1).default('.data'),
   DATABASE_URL: postgresUrl.optional(),
   WAREHOUSE_URL: postgresUrl.optional(),
@@ -69,7 +75,7 @@ export const Environment = z.object({
   DATA_POOL_SIZE: whole(2, 100, 8),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   TRUST_PROXY: trustedProxies.default(false),
-  CORS_ORIGINS: list,
+  CORS_ORIGINS: list.refine((origins) => origins.every(isOrigin), 'must be web origins such as https://shop.example'),
   RATE_LIMIT_PER_MINUTE: whole(1, 1_000_000, 60),
   READ_TIMEOUT_MS: whole(100, 600_000, 10_000),
   ALLOWED_ERP_HOSTS: list,
@@ -107,6 +113,7 @@ function crossChecks(given: Readonly<Record<string, string>>): string[] {
   const oidc = (['OIDC_ISSUER', 'OIDC_AUDIENCE', 'OIDC_JWKS_URI'] as const).filter(has).length;
   if ((oidc !== 0 && oidc !== 3) || (oidc === 0 && has('OIDC_USERINFO_URI')))
     problems.push('OIDC_ISSUER, OIDC_AUDIENCE, OIDC_JWKS_URI: are needed together');
+  if (has('WAREHOUSE_URL') && !has('DATABASE_URL')) problems.push('WAREHOUSE_URL: needs DATABASE_URL beside it');
   return problems;
 }
 

@@ -1,10 +1,11 @@
 // The entry: reads the environment and the command, starts what it names, and stops on a signal. The only reader of process.env.
 import { parseArgs } from 'node:util';
-import { issueOrganization } from './admin.ts';
+import { issueOrganization, RefusedCommand } from './admin.ts';
 import { BadEnvironment, type Config, readConfig } from './config.ts';
 import { causeOf } from './core/errors.ts';
+import { type Lifecycle, openLifecycle, Stopped } from './core/lifecycle.ts';
 import { UnfitDatabase } from './db/connect.ts';
-import { openDatabase, startService } from './service.ts';
+import { closeDatabase, openDatabase, startService } from './service.ts';
 
 const usage = `Usage:
   npm start                    the service
@@ -12,13 +13,13 @@ const usage = `Usage:
   npm run admin -- create-organization --name <name> --owner-email <address>
                                makes an organization and prints its id and a management key once`;
 
-/** Runs `stop` once at the first signal; a second signal ends the process at once. */
-function stopOnSignal(stop: () => Promise<void>): void {
+/** Stops at the first signal, whatever is being started then; a second signal ends the process at once. */
+function stopOnSignal(life: Lifecycle): void {
   let stopping = false;
   const onSignal = () => {
     if (stopping) process.exit(1);
     stopping = true;
-    stop().then(
+    life.stop().then(
       () => process.exit(0),
       (error: unknown) => {
         console.error(causeOf(error));
@@ -30,28 +31,21 @@ function stopOnSignal(stop: () => Promise<void>): void {
   process.on('SIGTERM', onSignal);
 }
 
-async function serve(config: Config): Promise<void> {
-  const opened = await openDatabase(config);
-  try {
-    const service = await startService(config, opened);
-    service.ctx.log.info({ url: service.url, database: opened.embedded === undefined ? 'external' : 'embedded' }, 'listening');
-    stopOnSignal(async () => {
-      await service.stop();
-      await opened.embedded?.stop();
-    });
-  } catch (error) {
-    await opened.embedded?.stop();
-    throw error;
-  }
+async function serve(config: Config, life: Lifecycle): Promise<void> {
+  const opened = await life.open(() => openDatabase(config), closeDatabase);
+  const service = await life.open(
+    () => startService(config, opened),
+    (running) => running.stop(),
+  );
+  service.ctx.log.info({ url: service.url, database: opened.embedded === undefined ? 'external' : 'embedded' }, 'listening');
 }
 
-async function demo(config: Config): Promise<void> {
+async function demo(config: Config, life: Lifecycle): Promise<void> {
   const { startDemo } = await import('./demo/demo.ts');
-  const running = await startDemo(config);
-  stopOnSignal(() => running.stop());
+  await startDemo(config, life);
 }
 
-async function admin(config: Config, args: string[]): Promise<void> {
+async function admin(config: Config, life: Lifecycle, args: string[]): Promise<void> {
   const [command, ...rest] = args;
   if (command !== 'create-organization') throw new Usage();
   const { values } = parseArgs({
@@ -60,26 +54,33 @@ async function admin(config: Config, args: string[]): Promise<void> {
   });
   const { name, 'owner-email': ownerEmail, slug } = values;
   if (name === undefined || ownerEmail === undefined) throw new Usage();
-  await issueOrganization(config, { name, ownerEmail, ...(slug !== undefined && { slug }) });
+  await issueOrganization(config, life, { name, ownerEmail, ...(slug !== undefined && { slug }) });
 }
 
 class Usage extends Error {}
 
-const expected = (error: unknown): boolean => error instanceof BadEnvironment || error instanceof UnfitDatabase;
+const expected = (error: unknown): boolean =>
+  error instanceof BadEnvironment || error instanceof UnfitDatabase || error instanceof RefusedCommand;
 
+const life = openLifecycle();
+stopOnSignal(life);
 try {
   const [command = 'serve', ...args] = process.argv.slice(2);
   if (command === '--help' || command === 'help') console.log(usage);
   else {
     const config = readConfig(process.env);
-    if (command === 'serve') await serve(config);
-    else if (command === 'demo') await demo(config);
-    else if (command === 'admin') await admin(config, args);
+    if (command === 'serve') await serve(config, life);
+    else if (command === 'demo') await demo(config, life);
+    else if (command === 'admin') await admin(config, life, args);
     else throw new Usage();
   }
 } catch (error) {
-  const badArguments = error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS');
-  if (error instanceof Usage || badArguments) console.error(usage);
-  else console.error(expected(error) ? causeOf(error) : `The service could not start: ${causeOf(error)}`);
-  process.exit(1);
+  // A signal during the start ends what is being started; it says so itself.
+  if (!(error instanceof Stopped)) {
+    const badArguments = error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS');
+    if (error instanceof Usage || badArguments) console.error(usage);
+    else console.error(expected(error) ? causeOf(error) : `The service could not start: ${causeOf(error)}`);
+    await life.stop();
+    process.exit(1);
+  }
 }

@@ -56,6 +56,8 @@ export async function openDatabase(
   }
 }
 
+export const closeDatabase = async ({ embedded }: OpenDatabase): Promise<unknown> => embedded?.stop();
+
 /** The keys of the environment, or outside production one made once in the data directory, readable by its owner alone. */
 async function encryptionKeys(config: Config): Promise<[EncryptionKey, ...EncryptionKey[]]> {
   const [first, ...rest] = config.ENCRYPTION_KEY ?? [];
@@ -101,7 +103,18 @@ function listen(server: Server, host: string, port: number): Promise<AddressInfo
   });
 }
 
-export type Service = { readonly ctx: Ctx; readonly url: string; readonly background: Background; stop(): Promise<void> };
+export type Service = {
+  readonly ctx: Ctx;
+  /** What callers use: PUBLIC_URL where it is given. */
+  readonly url: string;
+  /** Where this process listens, for callers on this machine. */
+  readonly localUrl: string;
+  readonly background: Background;
+  stop(): Promise<void>;
+};
+
+/** An address that listens everywhere is reached over loopback. */
+const reachable = (address: string): string => (address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address);
 
 /** Serves until stopped. Stopping finishes requests in flight, hands running syncs over, and takes at most ten seconds. */
 export async function startService(config: Config, opened: OpenDatabase, log?: Log): Promise<Service> {
@@ -109,14 +122,16 @@ export async function startService(config: Config, opened: OpenDatabase, log?: L
   const server = createServer({ keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 60_000 });
   try {
     const { address, port, family } = await listen(server, config.HOST, config.PORT);
-    const host = family === 'IPv6' ? `[${address}]` : address;
-    const url = config.PUBLIC_URL ?? `http://${host}:${port}`;
+    const host = family === 'IPv6' ? `[${reachable(address)}]` : reachable(address);
+    const localUrl = `http://${host}:${port}`;
+    const url = config.PUBLIC_URL ?? localUrl;
     const running: Ctx = { ...ctx, settings: { ...ctx.settings, publicUrl: url.replace(/\/+$/, '') } };
     server.on('request', createApp(running, { trustProxy: config.TRUST_PROXY }));
     const background = await startBackground(running);
     return {
       ctx: running,
       url,
+      localUrl,
       background,
       stop: async () => {
         const closed = new Promise((resolve) => server.close(resolve));

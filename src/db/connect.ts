@@ -64,6 +64,27 @@ export class UnfitDatabase extends Error {
   override readonly name = 'UnfitDatabase';
 }
 
+const unreachable = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNRESET|EHOSTUNREACH|ENETUNREACH|ENOENT)$/;
+const refusedLogin = /^(28|3D)/;
+
+/** An operator's words for what keeps a database from being used at all; any other error stays as it is. */
+export function explainDatabase(error: unknown): unknown {
+  const { code = '', message = '' } = error as { code?: string; message?: string };
+  if (unreachable.test(code)) {
+    return new UnfitDatabase(
+      `PostgreSQL at DATABASE_URL can't be reached (${code}): check host and port; a password with @ / : or # must be percent-encoded in the address`,
+    );
+  }
+  if (refusedLogin.test(code)) return new UnfitDatabase(`PostgreSQL at DATABASE_URL refused: ${message}`);
+  if (code === '42501') {
+    return new UnfitDatabase(
+      `The login of DATABASE_URL lacks a right: ${message.split(' - ').at(-1)}. It must own its database and may create roles (CREATEROLE), ` +
+        'or the roles portal_owner, portal_service and portal_simulator exist and are granted to it',
+    );
+  }
+  return error;
+}
+
 /** Refuses, in words for an operator, a server that is too old or lacks pg_trgm or UTF-8. */
 export async function checkServer(knex: Knex): Promise<void> {
   const { rows } = await knex.raw<{ rows: { version: number; shown: string; trgm: boolean; encoding: string }[] }>(

@@ -1,7 +1,7 @@
 // Brings a database to this version's state. Several processes may start at once: the first one works, the others wait.
 import { fileURLToPath } from 'node:url';
 import type { Knex } from 'knex';
-import { type Address, checkServer, openKnex } from './connect.ts';
+import { type Address, checkServer, explainDatabase, openKnex } from './connect.ts';
 
 const directory = fileURLToPath(new URL('../../migrations', import.meta.url));
 /** Any number that nothing else locks; shared by every process of every version. */
@@ -26,6 +26,8 @@ export async function migrate(address: Address): Promise<{ applied: number }> {
       await knex.raw(databaseGrants);
       return { applied: names.length };
     });
+  } catch (error) {
+    throw explainDatabase(error);
   } finally {
     await knex.destroy();
   }

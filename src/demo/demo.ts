@@ -3,8 +3,9 @@
 import { mkdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Config } from '../config.ts';
+import type { Lifecycle } from '../core/lifecycle.ts';
 import { openLog } from '../core/log.ts';
-import { type OpenDatabase, openDatabase, type Service, startService } from '../service.ts';
+import { closeDatabase, type OpenDatabase, openDatabase, type Service, startService } from '../service.ts';
 import { type DemoFile, demoKeys, readDemoFile, writeDemoFile } from './keys.ts';
 import { managementClient } from './management-client.ts';
 import { type NetsuiteAccount, startNetsuiteAccount } from './netsuite/account.ts';
@@ -22,7 +23,7 @@ async function startAccount(
   known: DemoFile | undefined,
   progress: Progress,
 ): Promise<NetsuiteAccount> {
-  if (opened.embedded === undefined) throw new Error('the demo brings its own PostgreSQL: unset DATABASE_URL');
+  if (opened.embedded === undefined) throw new Error('the demo brings its own PostgreSQL');
   progress.step('Starting the simulated NetSuite account');
   const options = {
     admin: opened.embedded.connection,
@@ -67,9 +68,9 @@ Stop with Ctrl-C; the data stay in ${dataDir}.
 }
 
 async function setUp(service: Service, account: NetsuiteAccount, known: DemoFile | undefined, progress: Progress): Promise<DemoFile> {
-  const { ctx, url } = service;
+  const { ctx, url, localUrl } = service;
   const keys = await demoKeys(ctx, known);
-  const call = managementClient(url, keys.managementKey);
+  const call = managementClient(localUrl, keys.managementKey);
   progress.step('Connecting to the account by OAuth 2.0');
   await connect(call, account);
   progress.step('Reading its metadata');
@@ -79,41 +80,35 @@ async function setUp(service: Service, account: NetsuiteAccount, known: DemoFile
   return { baseUrl: url, ...keys, version, resources: demoEndpoints.map(({ name }) => name), netsuiteUrl: account.url };
 }
 
-/** Serves once v1 answers; prints what to try. */
-export async function startDemo(config: Config): Promise<{ stop(): Promise<void> }> {
+/** Serves once v1 answers; prints what to try. What it opens is closed by `life`. */
+export async function startDemo(config: Config, life: Lifecycle): Promise<void> {
   if (config.NODE_ENV === 'production') throw new Error('the demo is not for production');
   const progress = showProgress(process.stdout);
   await mkdir(config.DATA_DIR, { recursive: true, mode: 0o700 });
-  progress.step('Starting PostgreSQL');
-  const closers: (() => Promise<unknown>)[] = [];
-  const stop = async () => {
-    for (const close of closers.reverse()) await close();
-  };
   try {
-    const opened = await openDatabase({ DATA_DIR: config.DATA_DIR, DATABASE_URL: undefined, WAREHOUSE_URL: undefined });
-    closers.push(async () => opened.embedded?.stop());
+    progress.step('Starting PostgreSQL');
+    const own = { DATA_DIR: config.DATA_DIR, DATABASE_URL: undefined, WAREHOUSE_URL: undefined };
+    const opened = await life.open(() => openDatabase(own), closeDatabase);
     const known = await readDemoFile(config.DATA_DIR);
-    const account = await startAccount(opened, config, known, progress);
-    closers.push(() => account.stop());
+    const account = await life.open(
+      () => startAccount(opened, config, known, progress),
+      (running) => running.stop(),
+    );
     progress.step('Starting the service');
     const settings = {
       ...config.settings,
       erp: { ...config.settings.erp, allowedHosts: [new URL(account.url).host, ...config.settings.erp.allowedHosts] },
     };
-    const service = await startService(
-      { ...config, ALLOW_PRIVATE_ERP_HOSTS: true, settings },
-      opened,
-      openLog(config.LOG_LEVEL === 'info' ? 'warn' : config.LOG_LEVEL),
+    const log = openLog(config.LOG_LEVEL === 'info' ? 'warn' : config.LOG_LEVEL);
+    const service = await life.open(
+      () => startService({ ...config, ALLOW_PRIVATE_ERP_HOSTS: true, settings }, opened, log),
+      (running) => running.stop(),
     );
-    closers.push(() => service.stop());
     const file = await setUp(service, account, known, progress);
     progress.end();
     await writeDemoFile(config.DATA_DIR, file);
     console.log(tour(file, config.DATA_DIR));
-    return { stop };
-  } catch (error) {
+  } finally {
     progress.end();
-    await stop();
-    throw error;
   }
 }

@@ -1,4 +1,5 @@
 // Reads route values into an Express router: request-log → authenticate → rate-limit → invoke.
+import { isUtf8 } from 'node:buffer';
 import express, { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { Ctx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
@@ -29,6 +30,14 @@ const jsonOnly: RequestHandler = (req, _res, next) => {
   }
   next();
 };
+
+/** Broken UTF-8 would be stored as replacement characters, in silence. */
+function refuseBrokenText(_req: unknown, _res: unknown, body: Buffer): void {
+  if (isUtf8(body)) return;
+  throw new AppError('BAD_REQUEST', 'The body is not UTF-8', {
+    details: [{ path: '', code: 'malformed_text', message: 'Send UTF-8' }],
+  });
+}
 
 function serve(route: Route): RequestHandler {
   return async (req: Request, res: Response) => {
@@ -82,7 +91,7 @@ export function routeRouter(ctx: Ctx, routes: readonly AnyRoute[], verify: Verif
     authenticate(ctx, verify),
     requestBudget(ctx, (_req, res) => budgetKey(res)),
     jsonOnly,
-    express.json({ limit: maxBodyBytes, strict: true }),
+    express.json({ limit: maxBodyBytes, strict: true, verify: refuseBrokenText }),
   );
   for (const route of [...routes].sort(literalFirst)) {
     if (route.access === 'credential') guarded[methods[route.method]](expressPath(route.path), serve(route));

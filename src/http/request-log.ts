@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestHandler } from 'express';
 import type { Clock } from '../core/clock.ts';
+import { AppError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 
 const acceptable = /^[A-Za-z0-9._-]{8,64}$/;
@@ -31,3 +32,21 @@ export function requestLog(log: Log, clock: Clock): RequestHandler {
     next();
   };
 }
+
+/** Headers that may stand once: of two, whoever reads the first and whoever reads the last would see different callers. */
+const single = new Set(['authorization', 'host', 'idempotency-key']);
+
+export const refuseRepeatedHeaders: RequestHandler = (req, _res, next) => {
+  const seen = new Set<string>();
+  for (let index = 0; index < req.rawHeaders.length; index += 2) {
+    const name = req.rawHeaders[index]?.toLowerCase() ?? '';
+    if (!single.has(name)) continue;
+    if (seen.has(name)) {
+      throw new AppError('BAD_REQUEST', `The header ${name} stands twice`, {
+        details: [{ path: name, code: 'repeated', message: 'Send it once' }],
+      });
+    }
+    seen.add(name);
+  }
+  next();
+};

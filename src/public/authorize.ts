@@ -63,6 +63,10 @@ export function assertScopes(key: FoundApiKey, version: string, resource: string
   }
 }
 
+/** A draft shows every resource, so a key that is restricted to some sees none. */
 export function assertPermission(key: FoundApiKey, permission: Permission): void {
+  if (key.scopes.resources.length > 0) {
+    throw refuse('FORBIDDEN', 'draft', 'restricted_key', 'A key restricted to resources sees no drafts');
+  }
   if (!keyPermissions(key).has(permission)) throw new AppError('FORBIDDEN', `Missing required permission: ${permission}`);
 }

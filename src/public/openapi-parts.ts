@@ -17,7 +17,9 @@ export const headers: Readonly<Record<string, oas31.HeaderObject>> = {
     'Always `private, no-cache`: keep the answer, and ask each time whether it is still the newest.',
     'private, no-cache',
   ),
-  Link: text('The pages `first`, `prev`, `next` and `last` of this very query; for a deprecated version also its `successor-version`.'),
+  Link: text(
+    'The pages `first`, `prev`, `next` and `last` of this very query, left out where the query is very long; for a deprecated version also its `successor-version`.',
+  ),
   Deprecation: text('Since when this version has been deprecated (RFC 9745); absent while it is not.'),
   Sunset: text('From when on this version may be retired (RFC 8594); absent while nothing is planned.'),
   'Retry-After': text('Seconds to wait before trying again.', '30'),

@@ -39,6 +39,9 @@ import {
   type VersionState,
 } from './versions.store.ts';
 
+/** Many proxies and clients refuse answers with more than 4 to 8 KiB of headers; a long query would be repeated four times. */
+const longestLink = 3_000;
+
 /** What one process remembers between requests. */
 export type PublicService = {
   readonly ctx: Ctx;
@@ -177,7 +180,8 @@ async function serveList(read: ReadContext): Promise<void> {
   if (await answerHeld(read, 'list', plan.normalized)) return;
   const found = await readList(read.reader, plan);
   setFreshness(res, found.freshness);
-  res.appendHeader('Link', pageLinks(`${baseUrl}/${read.version}/${read.endpoint.name}`, query, plan, found.total));
+  const links = pageLinks(`${baseUrl}/${read.version}/${read.endpoint.name}`, query, plan, found.total);
+  if (links.length <= longestLink) res.appendHeader('Link', links);
   await sendJson(req, res, identityOf(read, 'list', plan.normalized, found.freshness), listBody(found, plan));
 }
 

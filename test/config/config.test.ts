@@ -28,6 +28,13 @@ describe('readConfig', () => {
     expect(config.settings).toMatchObject({ publicUrl: 'http://127.0.0.1:8080', production: false, rateLimitPerMinute: 60, oidc: null });
   });
 
+  it('refuses addresses that would be used in part or match nothing', () => {
+    expect(problemsOf({ PUBLIC_URL: 'https://portal.example.org/api?x=1' })).toEqual(['PUBLIC_URL']);
+    expect(problemsOf({ CORS_ORIGINS: 'https://shop.example,*' })).toEqual(['CORS_ORIGINS']);
+    expect(problemsOf({ WAREHOUSE_URL: 'postgres://portal@db/portal' })).toEqual(['WAREHOUSE_URL']);
+    expect(readConfig({ CORS_ORIGINS: 'https://shop.example' }).settings.corsOrigins).toEqual(['https://shop.example']);
+  });
+
   it('names everything that production lacks, at once', () => {
     expect(problemsOf({ NODE_ENV: 'production' })).toEqual(['DATABASE_URL', 'ENCRYPTION_KEY', 'PUBLIC_URL']);
     expect(readConfig(good).settings.publicUrl).toBe('https://portal.example.org');

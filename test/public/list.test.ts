@@ -183,6 +183,14 @@ describe('GET /{version}/{resource}', () => {
   });
 });
 
+describe('Link', () => {
+  it('is left out where a long query would make the headers too large for proxies', async () => {
+    const query = Array.from({ length: 99 }, (_unused, index) => `number=INV-${String(index).padStart(12, '0')}`).join('&');
+    const response = await get(`/v1/invoices?${query}`).expect(200);
+    expect(response.headers['link']).toBeUndefined();
+  });
+});
+
 describe('GET /{version}/{resource}/{id}', () => {
   it('200 with the record under data', async () => {
     const response = await get('/v1/invoices/2').expect(200);

@@ -205,6 +205,9 @@ describe('GET /openapi/{version}', () => {
     const scoped = await keyOf({ versions: ['v2'] });
     await scoped('/openapi/v1').expect(403);
     await scoped('/openapi/v2?draft=true').expect(200);
+    const narrow = await keyOf({ resources: ['invoices'] });
+    await narrow('/openapi/v2?draft=true').expect(403);
+    await narrow('/openapi/v1').expect(200);
   });
 
   it('400 for other parameters', async () => {

@@ -116,6 +116,16 @@ describe('npm run demo', () => {
     expect(await second.ended()).toBe(0);
   });
 
+  it('stopped while it starts leaves nothing running', { timeout: 60_000 }, async () => {
+    for (const step of ['Starting the simulated', 'Connecting', 'Syncing invoices']) {
+      const stopped = startDemo({ DATA_DIR: path.join(folder, 'stopped') });
+      await stopped.seen(step);
+      stopped.process.kill('SIGINT');
+      expect(await stopped.ended()).toBe(0);
+      await expect(stat(path.join(folder, 'stopped/postgres-18/postmaster.pid'))).rejects.toThrow('ENOENT');
+    }
+  });
+
   it('keeps its keys to itself and tells what stands in the way', { timeout: 60_000 }, async () => {
     expect((await stat(path.join(folder, '.data/demo.json'))).mode & 0o777).toBe(0o600);
     const first = startDemo();

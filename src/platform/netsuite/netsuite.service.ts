@@ -288,7 +288,7 @@ function metadataFailure(error: unknown, timedOut: boolean): unknown {
   if (timedOut) return unavailable('The ERP did not answer in time', 60, error);
   if (!(error instanceof ErpError)) return error;
   const hopeless = ['credentials', 'forbidden', 'query'].includes(error.kind);
-  if (!hopeless) return unavailable(`The ERP could not be read: ${error.message}`, 30, error);
+  if (!hopeless) return unavailable(`The ERP could not be read: ${error.message}. ${error.fix}`, 30, error);
   return invalid(`The ERP could not be read: ${error.message}`, [{ path: '', code: error.code, message: error.fix }]);
 }
 
