@@ -31,7 +31,7 @@ export async function readFeed(reading: Reading, state: RunState, since: Date, c
 
 /** What a person approved is removed only while the ERP still does not know it. */
 export async function readApproved(reading: Reading, state: RunState): Promise<RunState> {
-  const proposals = await approvedProposals(reading, state);
+  const proposals = reading.config.deletions === 'none' ? [] : await approvedProposals(reading, state);
   if (proposals.length === 0) return state;
   let current = state;
   let removed = 0;
