@@ -114,7 +114,7 @@ const compareCounts: Step = async (reading, state) => {
   const isDue = sinceScanMs >= ctx.settings.sync.reconcileEveryMs;
   const facts = addFacts(state, 'count', { erp: String(counted), here: String(own), unexplained: unsure.length, due: isDue });
   if (counted === own && unsure.length === 0 && !isDue) return note(reading, state, { plan: { step: 'done', ...facts } });
-  return note(reading, state, { plan: { step: 'scan', counted, listed: 0, unread: [], ...facts } });
+  return note(reading, state, { plan: { step: 'scan', counted, listed: 0, unread: [], ended: false, ...facts } });
 };
 
 const steps: Readonly<Record<Exclude<RunStep, 'done'>, Step>> = {

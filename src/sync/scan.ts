@@ -62,8 +62,9 @@ async function confirmAbsent({ connector, recordType, signal }: Reading, ids: re
   return ids.filter((id) => !found.has(id));
 }
 
-/** One range, and the end of the scan after the last one. */
+/** One range; after the last one, the judgement. */
 export async function scanOn(reading: Reading, state: RunState): Promise<RunState> {
+  if (state.plan.ended) return endScan(reading, state);
   const { connector, recordType, prepared, signal } = reading;
   const fields = fieldsToScan(recordType, prepared.fields);
   const columns = columnsToCompare(state.columns, fields);
@@ -77,12 +78,11 @@ export async function scanOn(reading: Reading, state: RunState): Promise<RunStat
   const { state: read, absent: unread } = await reread(reading, state, found.fetch, null);
   const absent = await confirmAbsent(reading, found.absent);
   const facts = addFacts(read, 'scan', { listed: found.listed, fetched: found.fetch.length, absent: absent.length });
-  const scanned = await note(reading, read, {
+  return note(reading, read, {
     lastId: range.upTo,
     absent: absent.map((id) => ({ id, proof: 'absent' as const })),
-    plan: { listed: read.plan.listed + found.listed, unread: [...read.plan.unread, ...unread], ...facts },
+    plan: { listed: read.plan.listed + found.listed, unread: [...read.plan.unread, ...unread], ended: range.upTo === null, ...facts },
   });
-  return range.upTo === null ? endScan(reading, scanned) : scanned;
 }
 
 /**
@@ -96,7 +96,7 @@ async function endScan(reading: Reading, state: RunState): Promise<RunState> {
   if (isConsistent && unread.length === 0) return settleAbsent(reading, state, after);
   if (step === 'rescan') throw isConsistent ? unresolved(unread) : mismatch(`The ERP counts ${after} records and lists ${listed}`);
   return note(reading, state, {
-    plan: { step: 'rescan', counted: after, listed: 0, unread: [], ...addFacts(state, 'scan', { scans: 1 }) },
+    plan: { step: 'rescan', counted: after, listed: 0, unread: [], ended: false, ...addFacts(state, 'scan', { scans: 1 }) },
   });
 }
 

@@ -28,6 +28,8 @@ export type RunPlan = {
   readonly counted: number;
   readonly listed: number;
   readonly unread: readonly string[];
+  /** It came to its end, which is still to be judged. */
+  readonly ended: boolean;
   /** For the proof, by check. */
   readonly facts: Readonly<Record<string, Readonly<Record<string, number | string | boolean | null>>>>;
 };
@@ -42,6 +44,7 @@ export const startPlan = (of: Pick<RunPlan, 'mode' | 'idType' | 'since'>): RunPl
   counted: 0,
   listed: 0,
   unread: [],
+  ended: false,
   facts: {},
 });
 
