@@ -58,17 +58,29 @@ async function openOrRefuse(ctx: TenantCtx, open: OpenConnector): Promise<Connec
   }
 }
 
-/** Whether what is stored of the ERP's record types was read so long ago, or by so old a version, that it must be read again. */
-function isOutdated(ctx: TenantCtx, { recordTypes, refreshedAt }: StoredMetadata): boolean {
-  const isComplete = recordTypes.every((type) => type.openWhen !== undefined && type.modifiedField !== undefined);
-  return !isComplete || ctx.clock.now().getTime() - refreshedAt.getTime() > ctx.settings.sync.metadataMaxAgeMs;
+/** Made by an older version of this service, it lacks what a run needs. */
+const isComplete = ({ recordTypes }: StoredMetadata): boolean =>
+  recordTypes.every((type) => type.openWhen !== undefined && type.modifiedField !== undefined);
+
+/** A refusal that says nothing about the connection as a whole: what is stored is good enough for one more day. */
+const isMinor = (error: unknown): boolean => error instanceof ErpError && ['forbidden', 'query', 'answer'].includes(error.kind);
+
+/** Read again when it is old, so that new fields are noticed, or after a try whose question the ERP refused. */
+async function describeErp({ ctx, row, signal }: Run, connector: Connector): Promise<StoredMetadata> {
+  const stored = row.error?.staleMetadata === true ? undefined : await readMetadata(ctx);
+  if (stored === undefined || !isComplete(stored)) return renewMetadata(ctx, connector, signal);
+  if (ctx.clock.now().getTime() - stored.refreshedAt.getTime() <= ctx.settings.sync.metadataMaxAgeMs) return stored;
+  return renewMetadata(ctx, connector, signal).catch((error: unknown) => {
+    if (!isMinor(error)) throw error;
+    ctx.log.warn({ err: error }, "the ERP's record types could not be described anew");
+    return stored;
+  });
 }
 
-/** The record type as the ERP describes it now: read again when it is old, or after a try whose question the ERP refused. */
-async function describeRecordType({ ctx, row, signal }: Run, connector: Connector): Promise<RecordTypeMetadata> {
-  const stored = row.error?.staleMetadata === true ? undefined : await readMetadata(ctx);
-  const isUsable = stored !== undefined && !isOutdated(ctx, stored);
-  const { recordTypes } = isUsable ? stored : await renewMetadata(ctx, connector, signal);
+/** The record type as the ERP describes it now. */
+async function describeRecordType(run: Run, connector: Connector): Promise<RecordTypeMetadata> {
+  const { row } = run;
+  const { recordTypes } = await describeErp(run, connector);
   const recordType = recordTypes.find(({ name }) => name === row.record_type);
   if (recordType === undefined || !recordType.fields.some(({ name, syncable }) => syncable && name !== 'id')) {
     throw new ErpError(

@@ -288,3 +288,22 @@ describe('rejected records', () => {
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { inserted: 1 } });
   });
 });
+
+describe('the volume of a run', () => {
+  it('far from that of the last runs is a warning in the proof, no failure', async () => {
+    const world = await loaded(300);
+    for (let n = 0; n < 5; n += 1) {
+      wait(world, 30);
+      world.erp.put(1, { name: `edit ${n}` });
+      expect(check(await world.sync('incremental'), 'volume')).toBeUndefined();
+    }
+    wait(world, 30);
+    world.erp.put(1, { name: 'usual' });
+    expect(check(await world.sync('incremental'), 'volume')).toMatchObject({ passed: true, facts: { fetched: 1, level: 'info' } });
+    wait(world, 30);
+    for (let id = 1; id <= 300; id += 1) world.erp.put(id, { name: 'unusual' });
+    const run = await world.sync('incremental');
+    expect(run.status).toBe('succeeded');
+    expect(check(run, 'volume')).toMatchObject({ passed: true, facts: { fetched: 300, low: 1, high: 1, level: 'warning' } });
+  });
+});
