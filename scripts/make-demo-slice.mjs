@@ -80,6 +80,10 @@ const copied = [
   await copy('item.csv.gz', (row) => items.has(row.id)),
 ];
 
+/** The last ten days: what a demo may hold back and bring day by day. */
+const replayFrom = new Date(Date.parse(`${lastDay}T00:00:00Z`) - 9 * 86_400_000).toISOString().slice(0, 10);
+const invoicesBefore = [...invoicesByDay].filter(([day]) => day >= firstDay && day < replayFrom).reduce((sum, [, count]) => sum + count, 0);
+
 const number = (value) => value.toLocaleString('en-GB');
 const table = copied
   .toSorted((a, b) => (a.file < b.file ? -1 : 1))
@@ -105,6 +109,8 @@ Transactions: ${Object.entries(perType)
     .join(', ')}.
 Gzipped CSV in UTF-8 with a header row; an empty value is null. Times are local (Europe/London). Currency 1 is GBP.
 
+The last ten days begin on ${replayFrom}: held back to come one by one, they leave ${number(invoicesBefore)} invoices to begin with.
+
 What was cut: everything before ${firstDay}, and the customers and items that nothing after it names. Some credit memos therefore have no
 invoice to be set against, and customers and items were often created before the first day.
 
@@ -114,4 +120,4 @@ what the simulated account derives is told in \`../netsuite/README.md\`.
 `,
 );
 for (const { file, kept, bytes } of copied) console.log(`${file}: ${kept} rows, ${bytes} bytes`);
-console.log(`${firstDay} to ${lastDay}: ${found} invoices`);
+console.log(`${firstDay} to ${lastDay}: ${found} invoices, ${invoicesBefore} of them before ${replayFrom}`);

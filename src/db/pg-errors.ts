@@ -10,5 +10,5 @@ export const sqlState = (error: unknown): string | undefined => asPgError(error)
 /** Whether a write was refused by the constraint of that name. */
 export const violates = (error: unknown, constraint: string): boolean => {
   const found = asPgError(error);
-  return found !== undefined && found.code.startsWith('23') && found.constraint === constraint;
+  return found?.code.startsWith('23') === true && found.constraint === constraint;
 };

@@ -16,7 +16,7 @@ const mostRereads = 3;
  * From so many lines on a page ends early, with its last complete record: invoices of a hundred lines would make pages of a
  * hundred thousand.
  */
-const mostLines = 8_000;
+const mostLines = 4_000;
 
 /** How many lines a record of each type had of late, so that no more headers are read than a page will hold. */
 export type Pace = Map<string, number>;

@@ -4,22 +4,22 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { systemClock } from '../../core/clock.ts';
 import { type AuditEntry, makeAudit } from './audit.ts';
-import { openBusinessTime } from './business-time.ts';
+import { type BusinessTime, openBusinessTime } from './business-time.ts';
 import { type AccountDatabase, type AdminConnection, openDatabase } from './database/open-database.ts';
-import { type Fault, makeFaults } from './faults.ts';
-import { makeGovernance } from './governance.ts';
+import { type Fault, type Faults, makeFaults } from './faults.ts';
+import { type Governance, makeGovernance } from './governance.ts';
 import { DATA_TIME_ZONE } from './load/ledger.ts';
 import { loadFolder, type Progress } from './load/load-folder.ts';
-import { type DayReport, type OnDay, openReplay } from './replay.ts';
+import { type DayReport, type OnDay, openReplay, type Replay } from './replay.ts';
 import { makeServer } from './server.ts';
-import { makeAccessTokens } from './sign-in/access-tokens.ts';
-import { makeAuthenticationClock } from './sign-in/authentication-clock.ts';
-import { makeIntegrations } from './sign-in/integrations.ts';
+import { type AccessTokens, makeAccessTokens } from './sign-in/access-tokens.ts';
+import { type AuthenticationClock, makeAuthenticationClock } from './sign-in/authentication-clock.ts';
+import { type Integrations, makeIntegrations } from './sign-in/integrations.ts';
 import { makeTokenBasedCheck } from './sign-in/token-based.ts';
-import { openTokenCredentials, type TokenCredentials } from './sign-in/token-credentials.ts';
+import { openTokenCredentials, type TokenCredentials, type TokenCredentialsStore } from './sign-in/token-credentials.ts';
 import { dateFormat } from './suiteql/render.ts';
 import { makeSwitches, type Switches } from './switches.ts';
-import { type Features, makeRoleView } from './tables/role-view.ts';
+import { type Features, makeRoleView, type RoleView } from './tables/role-view.ts';
 
 export type NetsuiteAccountOptions = {
   /** A superuser on the cluster where the account's own database is made. */
@@ -128,15 +128,12 @@ async function runAccount(
   timeZone: string,
   format: ReturnType<typeof dateFormat>,
 ): Promise<NetsuiteAccount> {
-  const load = await loadFolder(database.setup, {
-    folder: options.dataFolder,
-    replayFrom: options.replayFrom,
-    onProgress: options.onProgress ?? (() => undefined),
-  });
+  const { accountId, dataFolder: folder, replayFrom, onProgress = () => undefined, onDay = () => undefined } = options;
+  const load = await loadFolder(database.setup, { folder, replayFrom, onProgress });
   const audit = makeAudit(systemClock);
   const switches = makeSwitches(options.switches);
   const time = await openBusinessTime(database.setup, systemClock, load.startsAt);
-  const replay = await openReplay({ pool: database.setup, time, switches, audit, onDay: options.onDay ?? (() => undefined) });
+  const replay = await openReplay({ pool: database.setup, time, switches, audit, onDay });
   const features = { ...USUAL_FEATURES, ...options.features };
   const role = makeRoleView(features);
   const faults = makeFaults(audit);
@@ -144,47 +141,21 @@ async function runAccount(
   const clock = makeAuthenticationClock(systemClock);
   const credentials = await openTokenCredentials(database.setup, systemClock);
   const isOn = () => features.tokenBasedAuthentication;
-  const checkTokenBased = makeTokenBasedCheck({ accountId: options.accountId, clock, credentials, switches, isOn });
-  const tokens = makeAccessTokens(clock, options.accountId, checkTokenBased);
+  const tokens = makeAccessTokens(clock, accountId, makeTokenBasedCheck({ accountId, clock, credentials, switches, isOn }));
   const integrations = makeIntegrations(database.setup, clock);
   const query = { pool: database.reader, role, switches, timeZone, dateFormat: format, businessTime: time.now };
   const writes = { pool: database.setup, timeZone, switches, businessTime: time.now };
-  const app = makeServer({ accountId: options.accountId, clock, audit, faults, tokens, integrations, governance, query, writes });
-  const host = options.host ?? '127.0.0.1';
-  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, app);
-  await listen(server, host, options.port ?? 0);
-  const { port } = server.address() as AddressInfo;
+  const server = createServer(
+    { keepAliveTimeout: KEEP_ALIVE_MS },
+    makeServer({ accountId, clock, audit, faults, tokens, integrations, governance, query, writes }),
+  );
   return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
-    accountId: options.accountId,
-    createIntegration: integrations.create,
-    uploadCertificate: integrations.uploadCertificate,
-    revokeCertificate: integrations.revokeCertificate,
-    revokeTokens: tokens.revokeAll,
-    createTokenCredentials: credentials.create,
-    revokeTokenCredentials: credentials.revoke,
-    setIntegrationOn: credentials.setIntegrationOn,
-    setAuthenticationTime: clock.set,
-    businessTime: time.now,
-    setBusinessTime: replay.moveTo,
-    advanceTo: replay.advanceTo,
-    startBusinessTime: replay.start,
-    stopBusinessTime: replay.pause,
-    daysLeft: replay.daysLeft,
+    url: await listen(server, options.host ?? '127.0.0.1', options.port ?? 0),
+    accountId,
+    ...signInSettings(integrations, tokens, credentials, clock),
+    ...timeSettings(time, replay),
+    ...behaviour({ faults, governance, switches, features, role }),
     audit: audit.entries,
-    injectFault: faults.inject,
-    clearFaults: faults.clear,
-    setConcurrencyLimit: governance.setLimit,
-    setLatency: governance.setLatency,
-    setSwitches: (wanted) => {
-      Object.assign(switches, wanted);
-    },
-    setFeatures: (wanted) => {
-      Object.assign(features, wanted);
-      role.setFeatures(wanted);
-    },
-    setVisible: role.setVisible,
-    setColumnVisible: role.setColumnVisible,
     stop: once(async () => {
       await replay.stop();
       await close(server);
@@ -193,12 +164,56 @@ async function runAccount(
   };
 }
 
-function listen(server: Server, host: string, port: number): Promise<void> {
+const signInSettings = (
+  integrations: Integrations,
+  tokens: AccessTokens,
+  credentials: TokenCredentialsStore,
+  clock: AuthenticationClock,
+) => ({
+  createIntegration: integrations.create,
+  uploadCertificate: integrations.uploadCertificate,
+  revokeCertificate: integrations.revokeCertificate,
+  revokeTokens: tokens.revokeAll,
+  createTokenCredentials: credentials.create,
+  revokeTokenCredentials: credentials.revoke,
+  setIntegrationOn: credentials.setIntegrationOn,
+  setAuthenticationTime: clock.set,
+});
+
+const timeSettings = (time: BusinessTime, replay: Replay) => ({
+  businessTime: time.now,
+  setBusinessTime: replay.moveTo,
+  advanceTo: replay.advanceTo,
+  startBusinessTime: replay.start,
+  stopBusinessTime: replay.pause,
+  daysLeft: replay.daysLeft,
+});
+
+type Behaviour = { faults: Faults; governance: Governance; switches: Switches; features: Features; role: RoleView };
+const behaviour = ({ faults, governance, switches, features, role }: Behaviour) => ({
+  injectFault: faults.inject,
+  clearFaults: faults.clear,
+  setConcurrencyLimit: governance.setLimit,
+  setLatency: governance.setLatency,
+  setSwitches(wanted: Partial<Switches>): void {
+    Object.assign(switches, wanted);
+  },
+  setFeatures(wanted: Partial<Features>): void {
+    Object.assign(features, wanted);
+    role.setFeatures(wanted);
+  },
+  setVisible: role.setVisible,
+  setColumnVisible: role.setColumnVisible,
+});
+
+/** Resolves to where the server can be reached. */
+function listen(server: Server, host: string, port: number): Promise<string> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, () => {
       server.off('error', reject);
-      resolve();
+      const { port: actual } = server.address() as AddressInfo;
+      resolve(`http://${host.includes(':') ? `[${host}]` : host}:${actual}`);
     });
   });
 }

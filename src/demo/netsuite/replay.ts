@@ -26,13 +26,52 @@ type Parts = { pool: Pool; time: BusinessTime; switches: Switches; audit: Audit;
 
 const MINUTE_MS = 60_000;
 
-export async function openReplay({ pool, time, switches, audit, onDay }: Parts): Promise<Replay> {
+export async function openReplay(parts: Parts): Promise<Replay> {
+  const { pool, time } = parts;
+  const books = await openBooks(parts);
+  const inTurn = makeQueue();
+  const timer = makeTimer(() => inTurn(books.enterOne), parts.audit);
+  return {
+    daysLeft: () => books.left().length,
+    advanceTo: (day) =>
+      inTurn(async () => {
+        const closing = await closingOf(pool, day);
+        const reports = await books.enterWhile((next) => next.day <= day);
+        if (reports.length === 0) await books.moveForward(closing);
+        return reports;
+      }),
+    moveTo: (at) =>
+      inTurn(async () => {
+        // Empty days before one that has begun go with it.
+        const last = books.left().findLast((day) => day.firstChange !== undefined && day.firstChange <= at);
+        const reports = last ? await books.enterWhile((next) => next.day <= last.day) : [];
+        if (reports.length === 0) (await time.move(pool, at)).apply();
+        else await books.moveForward(at);
+      }),
+    start({ minutesPerDay = 1 } = {}) {
+      if (!(minutesPerDay > 0)) throw new RangeError('A day takes some time.');
+      timer.start(minutesPerDay * MINUTE_MS);
+    },
+    pause: timer.stop,
+    async stop() {
+      timer.stop();
+      await inTurn(async () => undefined);
+    },
+  };
+}
+
+type Books = {
+  left(): readonly HeldDay[];
+  /** Enters the next day; tells whether more are left. */
+  enterOne(): Promise<boolean>;
+  enterWhile(wanted: (day: HeldDay) => boolean): Promise<DayReport[]>;
+  moveForward(at: Date): Promise<void>;
+};
+
+async function openBooks({ pool, time, switches, onDay }: Parts): Promise<Books> {
   const held = await readHeldDays(pool);
   const holdTime = (): void => time.holdBefore(held.find((day) => day.firstChange !== undefined)?.firstChange);
-  let timer: NodeJS.Timeout | undefined;
-  let underWay: Promise<unknown> = Promise.resolve();
-
-  const enterNext = async ({ day, closing }: HeldDay): Promise<DayReport> => {
+  const enter = async ({ day, closing }: HeldDay): Promise<DayReport> => {
     const at = new Date(Math.max(closing.getTime(), time.now().getTime()));
     const { inserted, moved } = await inWrite(pool, DATA_TIME_ZONE, async (client) => ({
       inserted: await enterDay(client, day, switches.paymentTouchesInvoice ? closing : null),
@@ -45,64 +84,56 @@ export async function openReplay({ pool, time, switches, audit, onDay }: Parts):
     onDay(day, report);
     return report;
   };
-  const enterWhile = async (wanted: (day: HeldDay) => boolean): Promise<DayReport[]> => {
-    const reports: DayReport[] = [];
-    for (let next = held[0]; next && wanted(next); next = held[0]) reports.push(await enterNext(next));
-    return reports;
+  holdTime();
+  return {
+    left: () => held,
+    async enterOne() {
+      if (held[0]) await enter(held[0]);
+      return held.length > 0;
+    },
+    async enterWhile(wanted) {
+      const reports: DayReport[] = [];
+      for (let next = held[0]; next && wanted(next); next = held[0]) reports.push(await enter(next));
+      return reports;
+    },
+    async moveForward(at) {
+      if (at > time.now()) (await time.move(pool, at)).apply();
+    },
   };
-  /** One after the other, whoever asks. */
-  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+}
+
+/** One after the other, whoever asks. */
+function makeQueue(): <T>(work: () => Promise<T>) => Promise<T> {
+  let underWay: Promise<unknown> = Promise.resolve();
+  return (work) => {
     const turn = underWay.then(work);
     underWay = turn.catch(() => undefined);
     return turn;
   };
-  const moveForward = async (at: Date): Promise<void> => {
-    if (at > time.now()) (await time.move(pool, at)).apply();
-  };
+}
 
-  const replay: Replay = {
-    daysLeft: () => held.length,
-    advanceTo: (day) =>
-      inTurn(async () => {
-        const closing = await closingOf(pool, day);
-        const reports = await enterWhile((next) => next.day <= day);
-        if (reports.length === 0) await moveForward(closing);
-        return reports;
-      }),
-    moveTo: (at) =>
-      inTurn(async () => {
-        // Empty days before one that has begun go with it.
-        const last = held.findLast((day) => day.firstChange !== undefined && day.firstChange <= at);
-        const reports = last ? await enterWhile((next) => next.day <= last.day) : [];
-        if (reports.length === 0) (await time.move(pool, at)).apply();
-        else await moveForward(at);
-      }),
-    start({ minutesPerDay = 1 } = {}) {
-      if (!(minutesPerDay > 0)) throw new RangeError('A day takes some time.');
-      replay.pause();
-      const enterOne = async (): Promise<void> => {
-        if (held[0]) await enterNext(held[0]);
-        if (held.length === 0) replay.pause();
-      };
-      const tick = (): void => {
-        // A day that could not be entered is tried again by the next tick.
-        inTurn(enterOne).catch((error: unknown) =>
-          audit.note('business time', 500, error instanceof Error ? error.message : String(error)),
-        );
-      };
-      timer = setInterval(tick, minutesPerDay * MINUTE_MS);
-    },
-    pause() {
-      clearInterval(timer);
-      timer = undefined;
-    },
-    async stop() {
-      replay.pause();
-      await underWay;
-    },
+/** Stops by itself when `work` tells that nothing is left. What fails is tried again at the next beat. */
+function makeTimer(work: () => Promise<boolean>, audit: Audit): { start(everyMs: number): void; stop(): void } {
+  let timer: NodeJS.Timeout | undefined;
+  const stop = (): void => {
+    clearInterval(timer);
+    timer = undefined;
   };
-  holdTime();
-  return replay;
+  const beat = (): void => {
+    work().then(
+      (isMore) => {
+        if (!isMore) stop();
+      },
+      (error: unknown) => audit.note('business time', 500, error instanceof Error ? error.message : String(error)),
+    );
+  };
+  return {
+    start(everyMs) {
+      stop();
+      timer = setInterval(beat, everyMs);
+    },
+    stop,
+  };
 }
 
 async function closingOf(pool: Pool, day: string): Promise<Date> {

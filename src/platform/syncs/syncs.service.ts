@@ -279,10 +279,14 @@ export const listRunEvents = (ctx: RequestCtx, id: string, page: PageQuery) =>
 
 export const cancelRun = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
-    await getRunRow(tx, ctx, id);
+    const run = await getRunRow(tx, ctx, id);
     const touched = (await store.cancelIdleRun(tx, ctx.organizationId, id)) + (await store.requestCancel(tx, ctx.organizationId, id));
     if (touched === 0)
-      throw invalid('The run has already ended', [{ path: '', code: 'run_ended', message: 'Only an open run can be cancelled' }]);
+      throw run.status === 'publishing'
+        ? invalid('The run is being published', [
+            { path: '', code: 'publishing', message: 'What is being published can no longer be cancelled' },
+          ])
+        : invalid('The run has already ended', [{ path: '', code: 'run_ended', message: 'Only an open run can be cancelled' }]);
     await writeAudit(tx, ctx, { action: 'sync-run.cancel', target: { type: 'sync-run', id } });
     return runView(await getRunRow(tx, ctx, id));
   });

@@ -67,10 +67,7 @@ export const deleteConfig = (tx: Tx, organizationId: string, id: string) =>
   tx('sync_configs').where({ organization_id: organizationId, id }).delete();
 
 export const requestCancel = (tx: Tx, organizationId: string, runId: string) =>
-  tx('sync_runs')
-    .where({ organization_id: organizationId, id: runId })
-    .whereIn('status', ['running', 'publishing'])
-    .update({ cancel_requested: true });
+  tx('sync_runs').where({ organization_id: organizationId, id: runId }).where('status', 'running').update({ cancel_requested: true });
 /** A run that nobody has begun can still become a full one. */
 export const makeFull = async (tx: Tx, organizationId: string, runId: string): Promise<RunRow | undefined> => {
   const [row] = await tx('sync_runs')

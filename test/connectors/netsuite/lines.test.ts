@@ -137,11 +137,11 @@ describe('the lines of a document', () => {
     const pages = await readOn();
     const sizes = pages.map(({ records }) => records.reduce((sum, { lines }) => sum + (lines?.length ?? 0), 0));
     expect(sizes.reduce((sum, size) => sum + size)).toBe(36_000);
-    expect(Math.max(...sizes)).toBeLessThan(9_100);
+    expect(Math.max(...sizes)).toBeLessThan(5_100);
     expect(pages.flatMap(({ records }) => records.map(({ id }) => Number(id)))).toEqual(Array.from({ length: 900 }, (_unused, id) => id));
     expect(wire.seen.filter(({ query }) => !isLines(query)).map(({ path }) => /limit=(\d+)/.exec(path)?.[1])).toEqual([
       '1000',
-      ...pages.slice(1).map(() => '200'),
+      ...pages.slice(1).map(() => '100'),
     ]);
   });
 

@@ -199,7 +199,6 @@ describe('loading', () => {
     await expect(startOn(database, { dataFolder: small.folder })).rejects.toThrow(/Another process/);
     await first.stop();
   });
-
 });
 
 const hasLedger = (database: string): Promise<boolean> =>

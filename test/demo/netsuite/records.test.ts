@@ -26,7 +26,17 @@ describe('GET metadata-catalog', () => {
     const { status, body } = await caller.get(CATALOG);
     expect(status).toBe(200);
     expect(body.items.map((item) => item['name'])).toEqual([
-      'customer', 'inventoryItem', 'invoice', 'creditMemo', 'customerPayment', 'salesOrder', 'journalEntry', 'currency', 'vendor', 'employee', 'contact',
+      'customer',
+      'inventoryItem',
+      'invoice',
+      'creditMemo',
+      'customerPayment',
+      'salesOrder',
+      'journalEntry',
+      'currency',
+      'vendor',
+      'employee',
+      'contact',
     ]);
     expect(body.items[0]?.['links']).toEqual([
       { rel: 'canonical', href: `${caller.account.url}/services/rest/${CATALOG}/customer`, mediaType: 'application/json' },

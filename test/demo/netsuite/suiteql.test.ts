@@ -137,13 +137,15 @@ describe('paging', () => {
     expect(seen.map(Number)).toEqual(seen.map(Number).toSorted((a, b) => a - b));
   });
 
+  const SIX = "SELECT id FROM transactionstatus WHERE trantype IN ('CustInvc', 'CustCred', 'Journal') ORDER BY trantype, id";
+
   it('links to all neighbours in the middle and knows the end', async () => {
-    const middle = await caller.query('SELECT id FROM transactionstatus ORDER BY trantype, id', { limit: 2, offset: 2 });
+    const middle = await caller.query(SIX, { limit: 2, offset: 2 });
     expect(middle.body).toMatchObject({ count: 2, hasMore: true, offset: 2, totalResults: 6 });
     expect(middle.body.links.map((link) => link.rel)).toEqual(['first', 'previous', 'next', 'last', 'self']);
-    const end = await caller.query('SELECT id FROM transactionstatus ORDER BY trantype, id', { limit: 2, offset: 4 });
+    const end = await caller.query(SIX, { limit: 2, offset: 4 });
     expect(end.body).toMatchObject({ count: 2, hasMore: false, totalResults: 6 });
-    const beyond = await caller.query('SELECT id FROM transactionstatus ORDER BY trantype, id', { limit: 2, offset: 6 });
+    const beyond = await caller.query(SIX, { limit: 2, offset: 6 });
     expect(beyond.body).toMatchObject({ count: 0, hasMore: false, totalResults: 6 });
   });
 

@@ -227,6 +227,16 @@ describe('POST /sync-runs/{id}/cancel and /retry', () => {
   });
 });
 
+describe('POST /sync-runs/{id}/cancel', () => {
+  it('422 once the run is being published: that can no longer be undone', async () => {
+    const { id } = (await create()).body;
+    const run = (await trigger(id)).body;
+    await setRun(run.id, { status: 'publishing' });
+    const refused = await owner('post', `/sync-runs/${run.id}/cancel`);
+    expect([refused.status, codesOf(refused)]).toEqual([422, ['publishing']]);
+  });
+});
+
 describe('a run', () => {
   let background: Background;
   it('goes from the trigger to records, with progress, counts, events and proof', async () => {

@@ -54,7 +54,8 @@ async function makeDatabase(admin: AdminConnection, database: string): Promise<v
   await client.connect();
   try {
     const { rows } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [database]);
-    if (rows.length === 0) await client.query(`CREATE DATABASE ${quote(database)} TEMPLATE template0`);
+    // By copying files: twice as fast as through the log, and there is little to flush in a cluster that is mostly idle.
+    if (rows.length === 0) await client.query(`CREATE DATABASE ${quote(database)} TEMPLATE template0 STRATEGY file_copy`);
   } catch (error) {
     if (!hasCode(error, '42P04', '23505')) throw error; // another start was faster
   } finally {

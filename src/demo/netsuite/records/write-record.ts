@@ -82,9 +82,9 @@ export function removeRecord(settings: WriteSettings, { type, id }: WriteTarget)
     await requireUnused(client, type, id);
     const nameColumn = { customer: 'entityid', item: 'itemid' }[type.table] ?? 'tranid';
     await client.query(
-      `INSERT INTO ledger.deletedrecord (recordid, scriptid, name, type, context, deleteddate, iscustomlist, iscustomrecord, iscustomtransaction)
-       SELECT id, $2, ${nameColumn}, $3, 'REST Web Services', $4, 'F', 'F', 'F' FROM ledger.${type.table} WHERE id = $1`,
-      [id, type.name.toLowerCase(), type.title, now],
+      `INSERT INTO ledger.deletedrecord (recordid, recordtypeid, scriptid, name, type, context, deleteddate, iscustomlist, iscustomrecord, iscustomtransaction)
+       SELECT id, $5, $2, ${nameColumn}, $3, 'REST Web Services', $4, 'F', 'F', 'F' FROM ledger.${type.table} WHERE id = $1`,
+      [id, type.name.toLowerCase(), type.title, now, RECORD_TYPE_IDS[type.table] ?? null],
     );
     const customers = type.transactionType === undefined ? [] : await customersOf(client, id);
     if (type.transactionType !== undefined) {
@@ -110,8 +110,16 @@ export async function putRecord(
   replaces: ReadonlySet<string>,
 ): Promise<string> {
   const values: Values = new Map([...body.values, ['externalid', externalId]]);
-  const id = await findByExternalId(settings.pool, type, externalId);
-  if (id === undefined) return createRecord(settings, type, { ...body, values });
+  const find = () => findByExternalId(settings.pool, type, externalId);
+  let id = await find();
+  if (id === undefined) {
+    try {
+      return await createRecord(settings, type, { ...body, values });
+    } catch (error) {
+      id = await find(); // another call may have been faster
+      if (id === undefined) throw error;
+    }
+  }
   await changeRecord(settings, { type, id }, { ...body, values }, replaces);
   return id;
 }
@@ -135,6 +143,9 @@ async function writeParts(change: Change, body: WriteBody, settings: WriteSettin
 const touch = (settings: WriteSettings, now: Date): Date | null => (settings.switches.paymentTouchesInvoice ? now : null);
 
 const sequenceOf = (type: RecordType): string => ({ customer: 'entity_id', item: 'item_id' })[type.table] ?? 'transaction_id';
+
+/** As deletedrecord.recordtypeid has them. */
+const RECORD_TYPE_IDS: Record<string, number> = { customer: -2, item: -10, transaction: -30 };
 
 /** Null clears a property, but not one that every record has. */
 const LASTING = ['tranid', 'trandate', 'exchangerate', 'entityid', 'itemid', 'isinactive', 'foreigntotal', 'status', 'currency'];

@@ -9,7 +9,7 @@ export type Token = { kind: TokenKind; text: string; name: string; line: number;
 const TOKEN = new RegExp(
   [
     String.raw`(?<space>\s+|--[^\n]*|/\*[\s\S]*?\*/)`,
-    String.raw`(?<word>[A-Za-z_][A-Za-z0-9_]*)`,
+    '(?<word>[A-Za-z_][A-Za-z0-9_]*)',
     String.raw`(?<quoted>"[^"\0]{1,60}")`,
     String.raw`(?<string>'(?:[^'\0]|'')*')`,
     String.raw`(?<number>\d+(?:\.\d+)?(?:[eE][-+]?\d{1,3})?(?![A-Za-z_])|\.\d+)`,
