@@ -115,6 +115,9 @@ export async function settleProposals(
 ): Promise<{ held: number; proposalId: string | null }> {
   const { client, schema, state } = place;
   for (const id of state.plan.approved) await close(place, id, 'applied');
+  await client.query(`delete from ${schema}.deletion_proposals where record_type = $1 and closed_at < now() - interval '30 days'`, [
+    state.recordType,
+  ]);
   const { rows } = await client.query<OpenProposal>(
     `select id, ids, status from ${schema}.deletion_proposals where record_type = $1 and status in ('open', 'kept') for update`,
     [state.recordType],

@@ -2,6 +2,7 @@
 // is named in the words of the specification.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { datedFields, endOpenRuns, erpError, field, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
 
@@ -118,6 +119,30 @@ describe('an incremental run', () => {
     await world.work(await world.claim(), undefined, old);
     expect(await world.row(id)).toMatchObject({ status: 'succeeded' });
     expect(asked(world).filter((operation) => operation === 'metadata')).toHaveLength(before + 1);
+  });
+});
+
+describe('a description of the ERP that an older version stored', () => {
+  it('is read anew, as it does not say what is open and when it was changed', async () => {
+    const world = await loaded(2);
+    await inTransaction(world.tenant, (tx) =>
+      tx.raw(
+        `update erp_metadata set record_types = (select jsonb_agg(t - 'openWhen' - 'modifiedField') from jsonb_array_elements(record_types) t)`,
+      ),
+    );
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'incremental' });
+    expect(asked(world).filter((operation) => operation === 'metadata')).toHaveLength(1);
+  });
+
+  it('stays in use when the ERP refuses only to describe itself anew', async () => {
+    const world = await loaded(2);
+    world.erp.onCall = ({ operation }) => {
+      if (operation === 'metadata') throw erpError('answer', 'UNEXPECTED_ANSWER');
+    };
+    const old = { ...ctx, clock: { ...ctx.clock, now: () => new Date(Date.now() + 25 * 60 * minuteMs) } };
+    const id = await world.queue('incremental');
+    await world.work(await world.claim(), undefined, old);
+    expect(await world.row(id)).toMatchObject({ status: 'succeeded' });
   });
 });
 
