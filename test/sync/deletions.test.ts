@@ -124,6 +124,23 @@ describe('deletions of an incremental run', () => {
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 1 } });
   });
 
+  it('a scan goes over both sides page by page, wherever one of them has gaps', async () => {
+    const world = await loaded(3_300, { maxDeleteShare: 1 });
+    const old = { modifiedAt: '2026-05-01T08:00:00Z' };
+    const gone = [...range(1, 1_400), ...range(2_000, 2_010), ...range(3_299, 3_300)];
+    vanish(world, gone);
+    for (const id of [1_500, 2_600]) world.erp.put(id, { name: 'came late' }, { modifiedAt: '2026-05-01T08:00:01Z' });
+    for (let id = 4_000; id < 5_100; id += 1) world.erp.put(id, {}, old);
+    const run = await world.sync('incremental');
+    expect(run).toMatchObject({ status: 'succeeded', counts: { inserted: 1_100, updated: 2, deleted: gone.length } });
+    expect(run.proof.find(({ check }) => check === 'scan')).toMatchObject({
+      facts: { listed: 2_987, fetched: 1_102, absent: gone.length },
+    });
+    const ids = (await world.rows()).map(({ id }) => String(id));
+    expect(ids).toEqual([...world.erp.records.keys()].sort((a, b) => Number(a) - Number(b)));
+    expect(await world.state()).toMatchObject({ rowCount: 2_987 });
+  });
+
   it('a scan that lists fewer than the ERP counts is no evidence: the run fails, nothing goes', async () => {
     const world = await loaded(30);
     world.erp.claimedCount = () => 30;
