@@ -141,6 +141,10 @@ function toSettings(env: Environment): Settings {
       pageSize: 1_000,
       workers: env.SYNC_WORKERS,
       dropAfterMs: 60_000,
+      overlapMs: 600_000,
+      settleMs: 300_000,
+      reconcileEveryMs: 86_400_000,
+      metadataMaxAgeMs: 86_400_000,
     },
     oidc: issuer !== undefined && audience !== undefined && jwksUri !== undefined ? { issuer, audience, jwksUri, userinfoUri } : null,
   };

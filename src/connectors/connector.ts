@@ -29,6 +29,8 @@ export type RecordTypeMetadata = {
   readonly idType: 'integer' | 'text';
   readonly fields: readonly FieldMetadata[];
   readonly openWhen: OpenWhen;
+  /** The `time` field that says when a record was changed last; null where there is none, so that only full runs find changes. */
+  readonly modifiedField: string | null;
 };
 
 /**

@@ -29,6 +29,14 @@ export type Settings = {
     readonly workers: number;
     /** How old a swapped-out table must be before it is dropped. */
     readonly dropAfterMs: number;
+    /** How far before the high-water mark an incremental run begins to read. */
+    readonly overlapMs: number;
+    /** What the ERP changed so shortly ago may not be visible yet: the high-water mark stays behind its clock by this. */
+    readonly settleMs: number;
+    /** How old the last complete scan may be, by the ERP's clock. */
+    readonly reconcileEveryMs: number;
+    /** How old the description of the ERP's record types may be when a run begins. */
+    readonly metadataMaxAgeMs: number;
   };
   readonly oidc: {
     readonly issuer: string;

@@ -6,14 +6,16 @@ import type { TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import { inDataTransaction, inTransaction } from '../db/transaction.ts';
 import { isFresh, LostLease, type RunState, takeOverRunState } from '../warehouse/run-row.ts';
-import { tenantSchema } from '../warehouse/tenant-schema.ts';
-import { readMetadata, renewMetadata } from './connection.ts';
+import { tenantSchema, updateTenantSchema } from '../warehouse/tenant-schema.ts';
+import { readMetadata, renewMetadata, type StoredMetadata } from './connection.ts';
 import { Cancelled } from './interruption.ts';
 import { copyOutcome, publish, tidyUp } from './outcome.ts';
 import { type PreparedRun, prepareRun } from './prepare.ts';
-import { proveRun, type Reading, readAllPages, report } from './read-run.ts';
+import { readChanges } from './read-changes.ts';
+import { readEverything } from './read-run.ts';
+import { type Reading, report } from './reading.ts';
 import { RunFailed } from './retry.ts';
-import { type ConfigRow, findConfig, findRun, type Lease, moveRun, type RunRow, writeRunEvent } from './runs.store.ts';
+import { type ConfigRow, findConfig, findRun, type Lease, moveRun, noteMode, type RunRow, writeRunEvent } from './runs.store.ts';
 
 export type OpenConnector = (ctx: TenantCtx) => Promise<Connector>;
 
@@ -56,10 +58,29 @@ async function openOrRefuse(ctx: TenantCtx, open: OpenConnector): Promise<Connec
   }
 }
 
-/** The record type as the ERP describes it now: read again after a try whose question the ERP refused. */
-async function describeRecordType({ ctx, row, signal }: Run, connector: Connector): Promise<RecordTypeMetadata> {
+/** Made by an older version of this service, it lacks what a run needs. */
+const isComplete = ({ recordTypes }: StoredMetadata): boolean =>
+  recordTypes.every((type) => type.openWhen !== undefined && type.modifiedField !== undefined);
+
+/** A refusal that says nothing about the connection as a whole: what is stored is good enough for one more day. */
+const isMinor = (error: unknown): boolean => error instanceof ErpError && ['forbidden', 'query', 'answer'].includes(error.kind);
+
+/** Read again when it is old, so that new fields are noticed, or after a try whose question the ERP refused. */
+async function describeErp({ ctx, row, signal }: Run, connector: Connector): Promise<StoredMetadata> {
   const stored = row.error?.staleMetadata === true ? undefined : await readMetadata(ctx);
-  const { recordTypes } = stored ?? (await renewMetadata(ctx, connector, signal));
+  if (stored === undefined || !isComplete(stored)) return renewMetadata(ctx, connector, signal);
+  if (ctx.clock.now().getTime() - stored.refreshedAt.getTime() <= ctx.settings.sync.metadataMaxAgeMs) return stored;
+  return renewMetadata(ctx, connector, signal).catch((error: unknown) => {
+    if (!isMinor(error)) throw error;
+    ctx.log.warn({ err: error }, "the ERP's record types could not be described anew");
+    return stored;
+  });
+}
+
+/** The record type as the ERP describes it now. */
+async function describeRecordType(run: Run, connector: Connector): Promise<RecordTypeMetadata> {
+  const { row } = run;
+  const { recordTypes } = await describeErp(run, connector);
   const recordType = recordTypes.find(({ name }) => name === row.record_type);
   if (recordType === undefined || !recordType.fields.some(({ name, syncable }) => syncable && name !== 'id')) {
     throw new ErpError(
@@ -72,14 +93,21 @@ async function describeRecordType({ ctx, row, signal }: Run, connector: Connecto
   return recordType;
 }
 
-async function tellBeginning({ ctx, lease }: Run, { state, drift, unreadable, fields }: PreparedRun): Promise<void> {
+async function tellBeginning({ ctx, lease, row }: Run, { state, drift, unreadable, fields }: PreparedRun): Promise<void> {
   if (drift !== null) await writeRunEvent(ctx, lease.runId, 'warning', 'the fields of the record type changed in the ERP', drift);
   if (unreadable.length > 0)
     await writeRunEvent(ctx, lease.runId, 'warning', 'the ERP no longer offers fields that the configuration names', {
       fields: unreadable,
     });
-  const { page, recordType } = state;
-  if (page === 0) await writeRunEvent(ctx, lease.runId, 'info', 'reading began', { recordType, fields: fields.length });
+  const { page, recordType, plan } = state;
+  if (plan.mode !== row.mode && !(await noteMode(ctx, lease, plan.mode))) throw new LostLease('a newer lease holds this run');
+  if (page === 0)
+    await writeRunEvent(ctx, lease.runId, 'info', 'reading began', {
+      recordType,
+      fields: fields.length,
+      mode: plan.mode,
+      since: plan.since,
+    });
   else await writeRunEvent(ctx, lease.runId, 'info', 'reading goes on from its checkpoint', { page });
 }
 
@@ -100,6 +128,7 @@ async function finish(run: Run, state: RunState): Promise<void> {
 /** A run that was killed while publishing goes on here, without asking the ERP. */
 async function finishPublishing(run: Run): Promise<void> {
   const { ctx, lease } = run;
+  await updateTenantSchema(ctx, ctx.organizationId);
   const state = await inDataTransaction(ctx.db.data, (client) =>
     takeOverRunState(client, tenantSchema(ctx.organizationId), lease.runId, lease.epoch),
   );
@@ -113,10 +142,13 @@ export async function executeRun(ctx: TenantCtx, lease: Lease, signal: AbortSign
   if (run.row.status === 'publishing') return finishPublishing(run);
   const connector = await openOrRefuse(ctx, open);
   const recordType = await describeRecordType(run, connector);
-  const prepared = await prepareRun(ctx, lease, recordType, run.config.fields, () => connector.now(signal));
+  await updateTenantSchema(ctx, ctx.organizationId);
+  const order = { recordType, chosen: run.config.fields, asked: run.row.mode };
+  const prepared = await prepareRun(ctx, lease, order, () => connector.now(signal));
   await tellBeginning(run, prepared);
-  const reading: Reading = { ctx, lease, signal, connector, recordType, prepared };
-  const { state, proof } = await proveRun(reading, await readAllPages(reading));
+  const reading: Reading = { ctx, lease, signal, connector, recordType, prepared, config: run.config };
+  const { mode } = prepared.state.plan;
+  const { state, proof } = mode === 'full' ? await readEverything(reading) : await readChanges(reading);
   signal.throwIfAborted();
   await beginPublishing(run, { proof, error: null });
   await report(reading, 'publishing', state, state.counters.fetched, true);

@@ -5,4 +5,13 @@ export { buildWantedIndexes, indexesToBuild, rememberWantedIndexes } from './ind
 export { type RunStatus, runStatuses } from './run-state.ts';
 export { type ConfigRow, findConfig, findOpenRun, findRun, insertRun, type RunRow, runColumns } from './runs.store.ts';
 export { type Scheduler, startScheduler } from './scheduler.ts';
-export { loadingFields, openRejections, purgeWarehouse, syncedRecords } from './warehouse-facts.ts';
+export {
+  approveProposal,
+  findProposal,
+  type HeldDeletions,
+  heldDeletions,
+  loadingFields,
+  openRejections,
+  purgeWarehouse,
+  syncedRecords,
+} from './warehouse-facts.ts';

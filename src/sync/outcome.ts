@@ -13,7 +13,11 @@ import { ProofFailed } from './retry.ts';
 import { type ConfigRow, type Lease, moveRun, pauseConfig, type RunRow, writeRunEvent } from './runs.store.ts';
 
 const publishOnce = (ctx: TenantCtx, config: ConfigRow, schema: string, state: RunState): Promise<PublishOutcome> => {
-  const rules = { full: true, applyDeletions: config.deletions !== 'none', maxDeleteShare: Number(config.max_delete_share) };
+  const rules = {
+    deletions: config.deletions,
+    maxDeleteShare: Number(config.max_delete_share),
+    settleMs: ctx.settings.sync.settleMs,
+  };
   return inDataTransaction(ctx.db.data, (client) =>
     publishRun(client, schema, state, rules, (counts, rows) => {
       if (rows < 0 || counts.inserted + counts.updated + counts.unchanged !== counts.fetched - state.counters.rejected) {
@@ -58,10 +62,11 @@ export async function publish(ctx: TenantCtx, config: ConfigRow, state: RunState
   }
 }
 
-const heldError = (held: number) => ({
+const heldError = (held: number, proposalId: string | null) => ({
   code: 'DELETIONS_HELD',
-  message: `${held} records are absent in the ERP; so many at once are not removed without a person's word`,
-  fix: 'Check in the ERP whether they were deleted or are hidden from the integration role. If the deletions are meant, raise maxDeleteShare and run a full sync.',
+  message: `${held} records are absent in the ERP and are not removed without a person's word`,
+  fix: 'Check in the ERP whether they were deleted or are hidden from the integration role. If the deletions are meant, approve the proposal: POST /sync-configs/{id}/approve-deletions.',
+  ...(proposalId !== null && { proposalId }),
 });
 const rejectedError = (count: number) => ({
   code: 'RECORDS_REJECTED',
@@ -69,8 +74,8 @@ const rejectedError = (count: number) => ({
   fix: "See the run's rejections for the reasons and correct the records in the ERP; every run reads them again.",
 });
 
-function errorOf({ heldDeletions, counts }: PublishOutcome) {
-  if (heldDeletions > 0) return heldError(heldDeletions);
+function errorOf({ heldDeletions, proposalId, counts }: PublishOutcome) {
+  if (heldDeletions > 0) return heldError(heldDeletions, proposalId ?? null);
   return counts.rejected > 0 ? rejectedError(counts.rejected) : null;
 }
 
@@ -82,6 +87,7 @@ export async function copyOutcome(ctx: TenantCtx, lease: Lease, row: RunRow, out
   await writeRunEvent(ctx, lease.runId, outcome.status === 'succeeded' ? 'info' : 'warning', `run ${outcome.status}`, {
     ...counts,
     generation,
+    ...(outcome.heldDeletions > 0 && { heldDeletions: outcome.heldDeletions, proposalId: outcome.proposalId }),
   });
   await pauseConfig(ctx, row.sync_config_id, null);
 }

@@ -5,7 +5,7 @@ import type { TenantCtx } from '../core/ctx.ts';
 import { inDataTransaction } from '../db/transaction.ts';
 import { type ColumnChanges, planColumns, type RecordColumn, readColumns } from '../warehouse/columns.ts';
 import { isNotSetUp, type RecordState, readState } from '../warehouse/generation.ts';
-import { type RunState, startRunState, takeOverRunState } from '../warehouse/run-row.ts';
+import { type RunPlan, type RunState, startPlan, startRunState, takeOverRunState } from '../warehouse/run-row.ts';
 import { applyColumnChanges, createFreshTable, createStagingTable, stagingTable } from '../warehouse/table.ts';
 import { createTenantSchema, tenantSchema } from '../warehouse/tenant-schema.ts';
 import type { Lease } from './runs.store.ts';
@@ -23,6 +23,11 @@ export type PreparedRun = {
   readonly drift: Drift | null;
   /** The generation that this run's changes will carry. */
   readonly generation: string;
+  /** What readers see; null before the first load. */
+  readonly activeTable: string | null;
+  readonly reconciledAt: Date | null;
+  /** As it was before this run. */
+  readonly highWater: string | null;
 };
 export type Drift = { readonly added: readonly string[]; readonly vanished: readonly string[]; readonly replaced: readonly string[] };
 
@@ -30,6 +35,29 @@ const wantedFields = (recordType: RecordTypeMetadata, chosen: readonly string[] 
   recordType.fields.filter(({ name, syncable }) => syncable && name !== 'id' && (chosen === null || chosen.includes(name)));
 
 const isCurrent = ({ state }: RecordColumn): boolean => state === 'live' || state === 'loading';
+
+/** What is written: the current columns, and those of a former type of a field that is still read. */
+const writtenColumns = (all: readonly RecordColumn[]): RecordColumn[] => {
+  const read = new Set(all.filter((column) => isCurrent(column) && column.part === 'value').map(({ field }) => field));
+  return all.filter((column) => isCurrent(column) || (column.state === 'replaced' && column.part === 'value' && read.has(column.field)));
+};
+
+/**
+ * Everything is read when someone asks for it, at a first load, for a column that no complete read has filled yet, and where the ERP
+ * doesn't say when a record was changed; else what changed since the high-water mark, and some time before it.
+ */
+function planRun(
+  ctx: TenantCtx,
+  { asked, recordType, columns }: Pick<RunOrder, 'asked' | 'recordType'> & { columns: readonly RecordColumn[] },
+  before: RecordState,
+): RunPlan {
+  const { idType, modifiedField } = recordType;
+  const { highWater, activeTable } = before;
+  const complete = asked === 'full' || activeTable === null || modifiedField === null || columns.some(({ state }) => state === 'loading');
+  if (complete || highWater === null) return startPlan({ mode: 'full', idType, since: null });
+  const since = new Date(new Date(highWater).getTime() - ctx.settings.sync.overlapMs).toISOString();
+  return startPlan({ mode: 'incremental', idType, since });
+}
 
 const findState = (ctx: TenantCtx, schema: string, recordType: string): Promise<RecordState | undefined> =>
   readState(ctx.db.data, schema, recordType).catch((error: unknown) => {
@@ -80,45 +108,71 @@ const sameColumns = (a: readonly RecordColumn[], b: readonly RecordColumn[]): bo
   JSON.stringify(a.map(({ column, lineFields }) => [column, lineFields])) ===
   JSON.stringify(b.map(({ column, lineFields }) => [column, lineFields]));
 
-/** Resumes at the checkpoint when the run began before and nothing about its columns changed; begins anew otherwise. */
-export async function prepareRun(
+export type RunOrder = {
+  readonly recordType: RecordTypeMetadata;
+  /** The fields that the configuration names; null for all. */
+  readonly chosen: readonly string[] | null;
+  readonly asked: 'incremental' | 'full';
+};
+
+async function startRun(
   ctx: TenantCtx,
   lease: Lease,
-  recordType: RecordTypeMetadata,
-  chosen: readonly string[] | null,
+  order: RunOrder,
+  before: RecordState,
+  all: readonly RecordColumn[],
   erpNow: () => Promise<Date>,
-): Promise<PreparedRun> {
+): Promise<RunState> {
+  const { name, idType } = order.recordType;
+  const schema = tenantSchema(ctx.organizationId);
+  const columns = writtenColumns(all);
+  const rewrites = before.activeTable === null || (before.rowCount >= rewriteThreshold && columns.some(({ state }) => state === 'loading'));
+  const erpStartedAt = (await erpNow()).toISOString();
+  const state: RunState = {
+    runId: lease.runId,
+    recordType: name,
+    leaseEpoch: lease.epoch,
+    // A fresh table has the old columns as well: published versions may read them.
+    targetTable: rewrites ? await createFreshTable(ctx.db.control, schema, name, idType, all) : stagingTable(name),
+    columns,
+    page: 0,
+    checkpoint: null,
+    complete: false,
+    plan: planRun(ctx, { ...order, columns }, before),
+    outcome: null,
+    counters: { fetched: 0, rejected: 0, pages: 0, erpStartedAt },
+  };
+  await inDataTransaction(ctx.db.data, (client) => startRunState(client, schema, state));
+  return state;
+}
+
+/** Resumes at the checkpoint when the run began before and nothing about its columns changed; begins anew otherwise. */
+export async function prepareRun(ctx: TenantCtx, lease: Lease, order: RunOrder, erpNow: () => Promise<Date>): Promise<PreparedRun> {
+  const { recordType, chosen } = order;
   const schema = tenantSchema(ctx.organizationId);
   const before = await setUp(ctx, schema, recordType);
   const begun = await inDataTransaction(ctx.db.data, (client) => takeOverRunState(client, schema, lease.runId, lease.epoch));
   const fields = wantedFields(recordType, chosen);
   const { columns: all, drift } = await settleColumns(ctx, schema, before, fields);
-  const columns = all.filter(isCurrent);
-  const prepared = {
+  const resumes = begun !== undefined && sameColumns(begun.columns, writtenColumns(all));
+  return {
     schema,
+    state: resumes ? begun : await startRun(ctx, lease, order, before, all, erpNow),
     fields: fields.map(({ name }) => name),
     unreadable: (chosen ?? []).filter((name) => name !== 'id' && !fields.some((field) => field.name === name)),
     drift,
     generation: (BigInt(before.generation) + 1n).toString(),
+    activeTable: before.activeTable,
+    highWater: before.highWater,
+    reconciledAt: await readReconciledAt(ctx, schema, recordType.name),
   };
-  if (begun !== undefined && sameColumns(begun.columns, columns)) return { ...prepared, state: begun };
-  const rewrites = before.activeTable === null || (before.rowCount >= rewriteThreshold && columns.some(({ state }) => state === 'loading'));
-  const erpStartedAt = (await erpNow()).toISOString();
-  const state: RunState = {
-    runId: lease.runId,
-    recordType: recordType.name,
-    leaseEpoch: lease.epoch,
-    // A fresh table has the old columns as well: published versions may read them.
-    targetTable: rewrites
-      ? await createFreshTable(ctx.db.control, schema, recordType.name, recordType.idType, all)
-      : stagingTable(recordType.name),
-    columns,
-    page: 0,
-    checkpoint: null,
-    complete: false,
-    outcome: null,
-    counters: { fetched: 0, rejected: 0, pages: 0, erpStartedAt },
-  };
-  await inDataTransaction(ctx.db.data, (client) => startRunState(client, schema, state));
-  return { ...prepared, state };
+}
+
+/** When the ERP's clock stood at the last complete scan or read. */
+async function readReconciledAt(ctx: TenantCtx, schema: string, recordType: string): Promise<Date | null> {
+  const { rows } = await ctx.db.data.query<{ at: Date | null }>(
+    `select reconciled_at as at from ${schema}.record_state where record_type = $1`,
+    [recordType],
+  );
+  return rows[0]?.at ?? null;
 }

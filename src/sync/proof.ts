@@ -7,12 +7,12 @@ import { isFresh, type RunState } from '../warehouse/run-row.ts';
 import { quoted } from '../warehouse/table.ts';
 import type { PreparedRun } from './prepare.ts';
 import { ProofFailed } from './retry.ts';
-import type { ProofCheck } from './runs.store.ts';
+import { type ConfigRow, type Lease, lastVolumes, type ProofCheck } from './runs.store.ts';
 
 const scanPage = 1_000;
 const shownIds = 20;
 
-const mismatch = (message: string): ProofFailed =>
+export const mismatch = (message: string): ProofFailed =>
   new ProofFailed('COUNT_MISMATCH', message, 'Check whether the integration role may view these records, then run the sync again.');
 
 /** Records that the ERP still lists and that can't be read. */
@@ -141,4 +141,45 @@ export function checkFields({ fields, unreadable }: Pick<PreparedRun, 'fields' |
     message: `${fields.length} fields were read${missing}`,
     facts: { fields: fields.length, unreadable },
   };
+}
+
+/** What each step of an incremental run did, in order. A run gets here only when all of them held. */
+export function proofOfChanges({ counters, plan: { facts, since, scanned, feed } }: RunState): ProofCheck[] {
+  const of = (check: string) => facts[check] ?? {};
+  const passed = (check: string, message: string, more: object = {}): ProofCheck => ({
+    check,
+    passed: true,
+    message,
+    facts: { ...of(check), ...more },
+  });
+  const { changed = {}, open = {}, count = {}, scan = {} } = facts;
+  const told = feed === 'hidden' ? 'The ERP hides its list of deletions' : `The ERP lists ${of('feed')['listed'] ?? 0} deletions`;
+  return [
+    passed('pages', `${changed['pages'] ?? 0} pages in a row, the last one said that nothing follows`, { pages: counters.pages }),
+    passed('changed', `${changed['read'] ?? 0} records changed since ${since}`, { since }),
+    passed('open', `${open['checked'] ?? 0} open records were compared, ${open['read'] ?? 0} of them read again`),
+    passed('feed', `${told}; ${of('feed')['deleted'] ?? 0} of them were held here and are gone`),
+    scanned
+      ? passed(
+          'scan',
+          `All ${scan['listed'] ?? 0} records were compared: ${scan['fetched'] ?? 0} fetched, ${scan['absent'] ?? 0} absent`,
+          count,
+        )
+      : passed('count', `The ERP counts ${count['erp'] ?? 0}, and so many would be here`),
+  ];
+}
+
+const band = { runs: 20, fewest: 5, below: 0.5, above: 2, slack: 100 };
+
+/** A warning, no failure: how much was read against what the last runs of this mode read. Silent until there were some. */
+export async function checkVolume(
+  { ctx, lease, config }: { ctx: TenantCtx; lease: Lease; config: Pick<ConfigRow, 'id'> },
+  { counters: { fetched }, plan: { mode } }: RunState,
+): Promise<ProofCheck[]> {
+  const before = (await lastVolumes(ctx, config.id, mode, lease.runId, band.runs)).sort((a, b) => a - b);
+  const [low, high] = [before[0], before.at(-1)];
+  if (before.length < band.fewest || low === undefined || high === undefined) return [];
+  const isWithin = fetched >= Math.floor(low * band.below) && fetched <= high * band.above + band.slack;
+  const message = `${fetched} records were read; the last ${before.length} runs read ${low} to ${high}`;
+  return [{ check: 'volume', passed: true, message, facts: { fetched, low, high, level: isWithin ? 'info' : 'warning' } }];
 }

@@ -1,80 +1,16 @@
-// The reading half of a run: pages into staging, then the proof that they are all there. Stops at the next page when the lease
-// is lost or someone asked to cancel.
-import { type Connector, ErpError, type Page, type RecordTypeMetadata } from '../connectors/connector.ts';
-import type { TenantCtx } from '../core/ctx.ts';
-import { inDataTransaction } from '../db/transaction.ts';
-import { encodeRecord } from '../warehouse/encode.ts';
-import { LostLease, type RunState } from '../warehouse/run-row.ts';
-import { findUnstorable, isUnstorable, type StagedPage, stagePage } from '../warehouse/staging.ts';
-import { Cancelled } from './interruption.ts';
-import type { PreparedRun } from './prepare.ts';
-import { checkFields, checkPages, checkStaged, compareWithErp, unresolved } from './proof.ts';
+// The reading half of a full run: every page into staging, then the proof that they are all there. Stops at the next page when
+// the lease is lost or someone asked to cancel.
+import type { Page } from '../connectors/connector.ts';
+import type { RunState } from '../warehouse/run-row.ts';
+import { readApproved, readFeed } from './find-deletions.ts';
+import { unreadIds } from './own-records.ts';
+import { checkFields, checkPages, checkStaged, checkVolume, compareWithErp, unresolved } from './proof.ts';
+import { checkOnward, idsAtOnce, type Reading, report, stage, toStaged } from './reading.ts';
 import { ProofFailed } from './retry.ts';
-import { type Lease, noteProgress, type ProofCheck, type RunProgress } from './runs.store.ts';
-
-export type Reading = {
-  readonly ctx: TenantCtx;
-  readonly lease: Lease;
-  readonly signal: AbortSignal;
-  readonly connector: Connector;
-  readonly recordType: RecordTypeMetadata;
-  readonly prepared: PreparedRun;
-};
-
-/** All lines of these records come in one answer. */
-const idsAtOnce = 200;
-
-const toStaged = (page: Page, state: RunState): StagedPage => {
-  const rejected = new Map(page.rejected.map((record) => [record.id, record]));
-  return {
-    records: page.records.filter(({ id }) => !rejected.has(id)).map((record) => encodeRecord(record, state.columns)),
-    rejected: [...rejected.values()],
-    lastId: page.lastId,
-    hasMore: page.hasMore,
-  };
-};
-
-const percentOf = (fetched: number, expected: number | null): number | null =>
-  expected === null ? null : expected === 0 ? 100 : Math.min(100, Math.floor((fetched / expected) * 100));
-
-/** Shows the progress; throws when this worker must not go on. */
-export async function report(
-  { ctx, lease }: Pick<Reading, 'ctx' | 'lease'>,
-  phase: RunProgress['phase'],
-  { counters: { fetched, pages } }: RunState,
-  expected: number | null,
-  moved: boolean,
-): Promise<void> {
-  const { held, cancelRequested } = await noteProgress(
-    ctx,
-    lease,
-    { phase, fetched, expected, pages, percent: percentOf(fetched, expected) },
-    moved,
-  );
-  if (!held) throw new LostLease('a newer lease holds this run');
-  if (cancelRequested) throw new Cancelled('cancelled');
-}
-
-/** A record that PostgreSQL can't store is rejected; the others of its page are staged. */
-async function stage({ ctx, prepared: { schema, generation } }: Reading, state: RunState, page: StagedPage): Promise<RunState> {
-  const write = (wanted: StagedPage) => inDataTransaction(ctx.db.data, (client) => stagePage(client, schema, state, wanted, generation));
-  try {
-    return await write(page);
-  } catch (error) {
-    if (!isUnstorable(error)) throw error;
-    const refused = await inDataTransaction(ctx.db.data, (client) => findUnstorable(client, schema, state, page.records, generation));
-    if (refused.length === 0) throw error;
-    const ids = new Set(refused.map(({ id }) => id));
-    return write({ ...page, records: page.records.filter(({ id }) => !ids.has(id)), rejected: [...page.rejected, ...refused] });
-  }
-}
+import type { ProofCheck } from './runs.store.ts';
 
 function checkPage(page: Page, state: RunState, expected: number): void {
-  if (page.hasMore && (page.lastId === null || page.lastId === state.checkpoint)) {
-    throw new ErpError('answer', 'PAGE_WITHOUT_END', 'The ERP announced more records and named none to go on from', {
-      fix: "Run the sync again; if it repeats, report it to the ERP's support.",
-    });
-  }
+  checkOnward(page, state.checkpoint);
   if (page.records.length + page.rejected.length === 0 && state.page === 0 && expected > 0) {
     throw new ProofFailed(
       'ZERO_ROWS',
@@ -84,7 +20,7 @@ function checkPage(page: Page, state: RunState, expected: number): void {
   }
 }
 
-export async function readAllPages(reading: Reading): Promise<RunState> {
+async function readAllPages(reading: Reading): Promise<RunState> {
   const { ctx, signal, connector, recordType, prepared } = reading;
   const expected = await connector.count(recordType, signal);
   let { state } = prepared;
@@ -121,8 +57,21 @@ async function fetchMissing(reading: Reading, state: RunState, missing: readonly
   return { state: current, unread: [...unread] };
 }
 
-export async function proveRun(reading: Reading, read: RunState): Promise<{ state: RunState; proof: ProofCheck[] }> {
+/** What a complete read lacks is absent; whether the ERP or a person also says so decides how many may go. */
+async function explainAbsent(reading: Reading, state: RunState): Promise<RunState> {
+  const { ctx, config, prepared } = reading;
+  const approved = await readApproved(reading, state);
+  if (config.deletions === 'none') return approved;
+  const absent = new Set(await unreadIds(reading, approved));
+  if (absent.size === 0 || prepared.highWater === null) return approved;
+  const since = new Date(new Date(prepared.highWater).getTime() - ctx.settings.sync.overlapMs);
+  return readFeed(reading, approved, since, absent);
+}
+
+/** A full run up to the moment where it may be published. */
+export async function readEverything(reading: Reading): Promise<{ state: RunState; proof: ProofCheck[] }> {
   const { ctx, prepared } = reading;
+  const read = await readAllPages(reading);
   await report(reading, 'proving', read, null, false);
   const pages = checkPages(read);
   let compared = await compareWithErp(reading, read, false);
@@ -133,5 +82,7 @@ export async function proveRun(reading: Reading, read: RunState): Promise<{ stat
     ({ state, unread } = await fetchMissing(reading, state, compared.missing));
   }
   if (unread.length > 0) throw unresolved(unread);
-  return { state, proof: [pages, compared.check, await checkStaged(ctx, prepared.schema, state), checkFields(prepared)] };
+  state = await explainAbsent(reading, state);
+  const volume = await checkVolume(reading, state);
+  return { state, proof: [pages, compared.check, await checkStaged(ctx, prepared.schema, state), ...volume, checkFields(prepared)] };
 }

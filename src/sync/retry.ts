@@ -10,6 +10,8 @@ export type RunError = {
   readonly fix: string;
   /** The metadata must be read anew before the next try; not shown to callers. */
   readonly staleMetadata?: true;
+  /** The proposal that lists the deletions held back. */
+  readonly proposalId?: string;
 };
 
 /** Ends a run at once, because another try would end the same way. Nothing of it is published. */

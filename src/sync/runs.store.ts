@@ -199,6 +199,28 @@ export const noteProgress = (ctx: Pick<Ctx, 'db'>, lease: Lease, progress: RunPr
     ),
   );
 
+/** How many records each of the last published runs of this mode read. */
+export const lastVolumes = (ctx: TenantCtx, configId: string, mode: RunRow['mode'], except: string, limit: number): Promise<number[]> =>
+  inTransaction(ctx, async (tx) => {
+    const rows = await tx('sync_runs')
+      .where({ organization_id: ctx.organizationId, sync_config_id: configId, mode })
+      .whereIn('status', ['succeeded', 'partial'])
+      .whereNot('id', except)
+      .orderBy('queued_at', 'desc')
+      .limit(limit)
+      .select<{ counts: { fetched: number } | null }[]>('counts');
+    return rows.flatMap(({ counts }) => (counts === null ? [] : [counts.fetched]));
+  });
+
+/** The mode that a run really has, which may be more than was asked for. */
+export const noteMode = (ctx: Pick<Ctx, 'db'>, lease: Lease, mode: RunRow['mode']): Promise<boolean> =>
+  inTransaction({ db: ctx.db, organizationId: lease.organizationId }, async (tx) => {
+    const noted = await tx('sync_runs')
+      .where({ organization_id: lease.organizationId, id: lease.runId, lease_epoch: lease.epoch, status: 'running' })
+      .update({ mode });
+    return noted === 1;
+  });
+
 export const writeRunEvent = (
   ctx: TenantCtx,
   runId: string,

@@ -59,3 +59,45 @@ export async function openRejections(
   );
   return { rows, total: Number(counted.rows[0]?.total ?? 0) };
 }
+
+export type HeldDeletions = { readonly proposalId: string; readonly count: number; readonly createdAt: string };
+
+/** Deletions that wait for a person's word, by record type. */
+export async function heldDeletions(ctx: TenantCtx): Promise<ReadonlyMap<string, HeldDeletions>> {
+  try {
+    const { rows } = await ctx.db.data.query<HeldDeletions & { recordType: string }>(
+      `select record_type as "recordType", id as "proposalId", cardinality(ids) as count, ${rfc3339('created_at')} as "createdAt"
+       from ${tenantSchema(ctx.organizationId)}.deletion_proposals where status = 'open'`,
+    );
+    return new Map(rows.map(({ recordType, ...held }) => [recordType, held]));
+  } catch (error) {
+    if (isNotSetUp(error)) return new Map();
+    throw error;
+  }
+}
+
+export type ProposalStatus = 'open' | 'kept' | 'superseded' | 'approved' | 'applied';
+export type Proposal = { readonly status: ProposalStatus; readonly count: number };
+
+export async function findProposal(ctx: TenantCtx, recordType: string, id: string): Promise<Proposal | undefined> {
+  try {
+    const { rows } = await ctx.db.data.query<Proposal>(
+      `select status, cardinality(ids) as count from ${tenantSchema(ctx.organizationId)}.deletion_proposals where record_type = $1 and id = $2`,
+      [recordType, id],
+    );
+    return rows[0];
+  } catch (error) {
+    if (isNotSetUp(error)) return undefined;
+    throw error;
+  }
+}
+
+/** False when it is no longer open. One that is approved already stays so, for whoever has to repeat the request. */
+export async function approveProposal(ctx: TenantCtx, recordType: string, id: string): Promise<boolean> {
+  const { rowCount } = await ctx.db.data.query(
+    `update ${tenantSchema(ctx.organizationId)}.deletion_proposals set status = 'approved' where record_type = $1 and id = $2
+     and status in ('open', 'approved')`,
+    [recordType, id],
+  );
+  return rowCount === 1;
+}

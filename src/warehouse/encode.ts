@@ -2,7 +2,7 @@
 // its content, by which an unchanged record is recognized and left alone.
 import { createHash } from 'node:crypto';
 import type { SourceLine, SourceRecord, SourceValue } from '../connectors/connector.ts';
-import type { LineField, RecordColumn } from './columns.ts';
+import type { ColumnType, LineField, RecordColumn } from './columns.ts';
 
 export type EncodedRecord = { readonly id: string; readonly hash: Buffer; readonly cells: readonly (string | null)[] };
 
@@ -27,13 +27,33 @@ const linesCell = (lines: readonly SourceLine[], fields: readonly LineField[]): 
 
 function cellOf(record: SourceRecord, column: RecordColumn): SourceValue {
   if (column.part === 'lines') return record.lines === null ? null : linesCell(record.lines, column.lineFields ?? []);
-  return (column.part === 'label' ? record.labels[column.field] : record.values[column.field]) ?? null;
+  const value = (column.part === 'label' ? record.labels[column.field] : record.values[column.field]) ?? null;
+  return column.state === 'replaced' ? convertible(value, column.type) : value;
 }
+
+const isDay = (text: string): boolean => {
+  const day = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text);
+};
+const forms: Readonly<Record<ColumnType, (text: string) => boolean>> = {
+  text: () => true,
+  number: (text) => /^-?\d{1,40}(\.\d{1,40})?$/.test(text),
+  integer: (text) => /^-?\d{1,18}$/.test(text),
+  boolean: (text) => text === 'true' || text === 'false',
+  date: (text) => /^\d{4}-\d{2}-\d{2}$/.test(text) && text > '0001' && isDay(text),
+  time: (text) => /^\d{4}-\d{2}-\d{2}T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$/.test(text) && text > '0001' && isDay(text.slice(0, 10)),
+  lines: () => false,
+};
+/** A column of a former type takes what can be told in that type without loss, and nothing else. */
+const convertible = (value: SourceValue, type: ColumnType): SourceValue => (value !== null && forms[type](value) ? value : null);
 
 /** Empty cells are left out of the hash, so that a new column rewrites only the records that fill it. */
 export function encodeRecord(record: SourceRecord, columns: readonly RecordColumn[]): EncodedRecord {
   const cells = columns.map((column) => cellOf(record, column));
-  const content = columns.flatMap(({ column }, index) => (cells[index] === null ? [] : [[column, cells[index]]]));
+  // A replaced column repeats what the one in its place says.
+  const content = columns.flatMap(({ column, state }, index) =>
+    cells[index] === null || state === 'replaced' ? [] : [[column, cells[index]]],
+  );
   content.sort(([a = ''], [b = '']) => ((a ?? '') < (b ?? '') ? -1 : 1));
   return { id: record.id, hash: createHash('sha256').update(JSON.stringify(content)).digest().subarray(0, 16), cells };
 }

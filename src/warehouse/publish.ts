@@ -3,21 +3,17 @@
 import { randomBytes } from 'node:crypto';
 import type { PoolClient } from 'pg';
 import { systemColumns } from './columns.ts';
+import { type DeletionRules, decideDeletions, readAbsent, readSure, settleProposals } from './deletions.ts';
 import { isFresh, LostLease, type PublishOutcome, type RunState } from './run-row.ts';
 import { quoted, stagingTable } from './table.ts';
 
-/** Deletions up to this many go through, however small the table. */
-const alwaysDeletable = 20;
-
-export type PublishRules = {
-  /** A complete read of the record type: what it lacks is gone in the ERP. */
-  readonly full: boolean;
-  readonly applyDeletions: boolean;
-  readonly maxDeleteShare: number;
+export type PublishRules = DeletionRules & {
+  /** What the ERP changed shortly before the run began may not have been visible yet: the high-water mark stays behind by this. */
+  readonly settleMs: number;
 };
 
 type Current = { generation: string; row_count: string; active_table: string | null };
-type Changed = { inserted: number; updated: number; unchanged: number; deleted: number; held: number };
+type Changed = { inserted: number; updated: number; unchanged: number; deleted: number; held: number; proposalId: string | null };
 type Work = {
   readonly client: PoolClient;
   readonly schema: string;
@@ -45,9 +41,6 @@ const absent = (schema: string, table: string, seen: string): string =>
   `from ${schema}.${quoted(table)} t where not exists (select from ${seen} s where s.id = t.id)
    and not exists (select from ${schema}.rejections r where r.record_type = $1 and r.id = t.id::text)`;
 
-const allowed = (count: number, rowCount: string, share: number): boolean =>
-  count <= Math.max(alwaysDeletable, Math.floor(Number(rowCount) * share));
-
 async function writeTombstones({ client, schema, state, generation }: Work, ids: readonly string[]): Promise<void> {
   await client.query(
     `insert into ${schema}.tombstones (record_type, id, generation) select $1, unnest($2::text[]), $3
@@ -69,7 +62,7 @@ async function compare(client: PoolClient, read: string, table: string, values: 
 }
 
 async function mergeStaged(work: Work, current: Current, active: string): Promise<Changed> {
-  const { client, schema, state, rules, generation } = work;
+  const { client, schema, state, generation } = work;
   const staging = `${schema}.${quoted(stagingTable(state.recordType))}`;
   const table = `${schema}.${quoted(active)}`;
   const { inserted, updated, unchanged } = await compare(client, `(select id, content_hash from ${staging} where run_id = $1)`, table, [
@@ -93,25 +86,37 @@ async function mergeStaged(work: Work, current: Current, active: string): Promis
       [state.recordType, state.runId],
     );
   }
-  if (!rules.full || !rules.applyDeletions) return { inserted, updated, unchanged, deleted: 0, held: 0 };
-  const seen = `(select id from ${staging} where run_id = $2)`;
-  const counted = await client.query<{ count: string }>(`select count(*) ${absent(schema, active, seen)}`, [state.recordType, state.runId]);
-  const missing = Number(counted.rows[0]?.count ?? 0);
-  if (!allowed(missing, current.row_count, rules.maxDeleteShare)) return { inserted, updated, unchanged, deleted: 0, held: missing };
-  const gone = await client.query<{ id: string }>(
-    `delete from ${table} d where d.id in (select t.id ${absent(schema, active, seen)}) returning d.id::text as id`,
-    [state.recordType, state.runId],
-  );
-  if (gone.rows.length > 0)
-    await writeTombstones(
-      work,
-      gone.rows.map(({ id }) => id),
-    );
-  return { inserted, updated, unchanged, deleted: gone.rows.length, held: 0 };
+  return { inserted, updated, unchanged, ...(await removeAbsent(work, current, active)) };
+}
+
+/** Ids that the table has and the ERP has not: all that a complete read lacks, or those that an incremental run found out. */
+async function findAbsent(work: Work, table: string): Promise<string[]> {
+  const { client, schema, state } = work;
+  if (state.plan.mode === 'incremental') return readAbsent(work, table);
+  const seen = `(select id from ${schema}.${quoted(stagingTable(state.recordType))} where run_id = $2)`;
+  const { rows } = await client.query<{ id: string }>(`select t.id::text as id ${absent(schema, table, seen)} order by t.id`, [
+    state.recordType,
+    state.runId,
+  ]);
+  return rows.map(({ id }) => id);
+}
+
+async function removeAbsent(work: Work, current: Current, active: string): Promise<Pick<Changed, 'deleted' | 'held' | 'proposalId'>> {
+  const { client, schema, state, rules } = work;
+  const absentIds = await findAbsent(work, active);
+  const decision = decideDeletions(absentIds, await readSure(work), current.row_count, rules, state.plan.feed);
+  const settled = await settleProposals(work, active, decision, rules, current.row_count);
+  if (decision.remove.length > 0) {
+    const type = state.plan.idType === 'integer' ? 'bigint' : 'text';
+    const gone = await client.query(`delete from ${schema}.${quoted(active)} where id = any($1::${type}[])`, [decision.remove]);
+    if (gone.rowCount !== decision.remove.length) throw new Error('what was found absent and what was deleted differ');
+    await writeTombstones(work, decision.remove);
+  }
+  return { deleted: decision.remove.length, ...settled };
 }
 
 /** Carries over what a fresh table must keep from the old one, and notes what it leaves behind. */
-async function carryOver(work: Work, current: Current, old: string): Promise<Pick<Changed, 'deleted' | 'held'>> {
+async function carryOver(work: Work, current: Current, old: string): Promise<Pick<Changed, 'deleted' | 'held' | 'proposalId'>> {
   const { client, schema, state, rules } = work;
   const fresh = `${schema}.${quoted(state.targetTable)}`;
   const missing = await client.query<{ id: string; rejected: boolean }>(
@@ -120,8 +125,10 @@ async function carryOver(work: Work, current: Current, old: string): Promise<Pic
     [state.recordType],
   );
   const absentIds = missing.rows.filter(({ rejected }) => !rejected).map(({ id }) => id);
-  const deletes = rules.applyDeletions && allowed(absentIds.length, current.row_count, rules.maxDeleteShare);
-  const kept = deletes ? missing.rows.filter(({ rejected }) => rejected).map(({ id }) => id) : missing.rows.map(({ id }) => id);
+  const decision = decideDeletions(absentIds, await readSure(work), current.row_count, rules, state.plan.feed);
+  const settled = await settleProposals(work, old, decision, rules, current.row_count);
+  const removed = new Set(decision.remove);
+  const kept = missing.rows.map(({ id }) => id).filter((id) => !removed.has(id));
   if (kept.length > 0) {
     const shared = await client.query<{ name: string }>(
       `select quote_ident(a.attname) as name from pg_attribute a join pg_attribute b on b.attname = a.attname
@@ -131,8 +138,8 @@ async function carryOver(work: Work, current: Current, old: string): Promise<Pic
     const names = shared.rows.map(({ name }) => name).join(', ');
     await client.query(`insert into ${fresh} (${names}) select ${names} from ${schema}.${quoted(old)} where id::text = any($1)`, [kept]);
   }
-  if (deletes && absentIds.length > 0) await writeTombstones(work, absentIds);
-  return { deleted: deletes ? absentIds.length : 0, held: deletes || !rules.applyDeletions ? 0 : absentIds.length };
+  if (decision.remove.length > 0) await writeTombstones(work, decision.remove);
+  return { deleted: decision.remove.length, ...settled };
 }
 
 /** Columns whose field the ERP no longer has keep their values: published versions may read them. */
@@ -161,7 +168,7 @@ async function swapIn(work: Work, current: Current): Promise<Changed & { rowCoun
       ? { inserted: state.counters.fetched - state.counters.rejected, updated: 0, unchanged: 0 }
       : await compare(client, fresh, `${schema}.${quoted(old)}`, []);
   if (old !== null) await carryOldColumns(work, old);
-  const carried = old === null ? { deleted: 0, held: 0 } : await carryOver(work, current, old);
+  const carried = old === null ? { deleted: 0, held: 0, proposalId: null } : await carryOver(work, current, old);
   const counted = await client.query<{ count: string }>(`select count(*) from ${fresh}`);
   await client.query(`delete from ${schema}.tombstones d using ${fresh} f where d.record_type = $1 and d.id = f.id::text`, [
     state.recordType,
@@ -175,16 +182,45 @@ async function swapIn(work: Work, current: Current): Promise<Changed & { rowCoun
   return { ...read, ...carried, rowCount: Number(counted.rows[0]?.count ?? 0) };
 }
 
-/** Rejected records that this run read well are solved; those it did not see in a complete read are gone. */
-async function closeRejections({ client, schema, state, rules }: Work, table: string): Promise<number> {
-  const solved = rules.full
-    ? 'run_id <> $2'
-    : `run_id <> $2 and exists (select from ${schema}.${quoted(table)} t where t.id::text = rejections.id)`;
+/** Rejected records that this run read well are solved; those it did not see in a complete read, or found absent, are gone. */
+async function closeRejections({ client, schema, state }: Work, table: string): Promise<number> {
+  const solved =
+    state.plan.mode === 'full'
+      ? 'run_id <> $2'
+      : `run_id <> $2 and (exists (select from ${schema}.${quoted(table)} t where t.run_id = $2 and t.id::text = rejections.id)
+           or exists (select from ${schema}.staged_deletions d where d.run_id = $2 and d.id = rejections.id))`;
   await client.query(`delete from ${schema}.rejections where record_type = $1 and ${solved}`, [state.recordType, state.runId]);
   const { rows } = await client.query<{ count: string }>(`select count(*) from ${schema}.rejections where record_type = $1`, [
     state.recordType,
   ]);
   return Number(rows[0]?.count ?? 0);
+}
+
+/**
+ * The high-water mark never goes back, and never past what the ERP may still bring to light: after a complete read it follows the
+ * ERP's clock, after an incremental one the records that were seen.
+ */
+async function writeState({ client, schema, state, rules }: Work, generation: string, rowCount: number): Promise<void> {
+  const { mode, maxModified, scanned } = state.plan;
+  await client.query(
+    `update ${schema}.record_state set generation = $2, row_count = $3, published_run = $4,
+       high_water = case when $6 then $5::timestamptz - make_interval(secs => $8)
+         else greatest(high_water, least($7::timestamptz, $5::timestamptz - make_interval(secs => $8))) end,
+       reconciled_at = case when $6 or $9 then $5::timestamptz else reconciled_at end,
+       synced_at = (select started_at from ${schema}.run_state where run_id = $4) where record_type = $1`,
+    [
+      state.recordType,
+      generation,
+      rowCount,
+      state.runId,
+      state.counters.erpStartedAt,
+      mode === 'full',
+      // Nothing seen: the mark stays. least() would skip an empty value.
+      maxModified ?? '-infinity',
+      rules.settleMs / 1000,
+      scanned,
+    ],
+  );
 }
 
 /** `onVerified` sees the exact number of rows before anything becomes visible, and may throw to undo all of it. */
@@ -207,15 +243,11 @@ export async function publishRun(
         ...merged,
         rowCount: Number(current.row_count) + merged.inserted - merged.deleted,
       }));
-  const { inserted, updated, unchanged, deleted, held, rowCount } = changed;
+  const { inserted, updated, unchanged, deleted, held, proposalId, rowCount } = changed;
   const moved = fresh || inserted + updated + deleted > 0;
   const generation = moved ? next : current.generation;
-  await client.query(
-    `update ${schema}.record_state set generation = $2, row_count = $3, published_run = $4, high_water = $5::timestamptz,
-       synced_at = (select started_at from ${schema}.run_state where run_id = $4) where record_type = $1`,
-    [state.recordType, generation, rowCount, state.runId, state.counters.erpStartedAt],
-  );
-  if (rules.full) {
+  await writeState(work, generation, rowCount);
+  if (state.plan.mode === 'full') {
     await client.query(
       `update ${schema}.record_columns set state = 'live' where record_type = $1 and state = 'loading' and column_name = any($2)`,
       [state.recordType, state.columns.map(({ column }) => column)],
@@ -223,11 +255,18 @@ export async function publishRun(
   }
   const counts = { fetched: state.counters.fetched, inserted, updated, unchanged, deleted, rejected: open };
   onVerified(counts, rowCount, held);
-  const outcome: PublishOutcome = { status: open > 0 || held > 0 ? 'partial' : 'succeeded', generation, counts, heldDeletions: held };
+  const outcome: PublishOutcome = {
+    status: open > 0 || held > 0 ? 'partial' : 'succeeded',
+    generation,
+    counts,
+    heldDeletions: held,
+    proposalId,
+  };
   await client.query(`update ${schema}.run_state set outcome = $2, updated_at = now() where run_id = $1`, [
     state.runId,
     JSON.stringify(outcome),
   ]);
   await client.query(`delete from ${schema}.${quoted(stagingTable(state.recordType))} where run_id = $1`, [state.runId]);
+  await client.query(`delete from ${schema}.staged_deletions where run_id = $1`, [state.runId]);
   return outcome;
 }

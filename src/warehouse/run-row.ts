@@ -6,6 +6,48 @@ import { quoted, stagingTable } from './table.ts';
 
 export type RunCounters = { readonly fetched: number; readonly rejected: number; readonly pages: number };
 
+/** The steps of a run, in order. A full run has `pages` alone; `scan` and `rescan` come only when something calls for them. */
+export type RunStep = 'pages' | 'rejected' | 'open' | 'feed' | 'approved' | 'count' | 'scan' | 'rescan' | 'done';
+
+/** What a run set out to do and has found besides rows: all that a resumed or re-published run needs to know without the ERP. */
+export type RunPlan = {
+  readonly mode: 'incremental' | 'full';
+  readonly idType: 'integer' | 'text';
+  readonly step: RunStep;
+  /** Records changed from here on are read, RFC 3339; null reads all. */
+  readonly since: string | null;
+  /** The latest modification time that the pages brought. */
+  readonly maxModified: string | null;
+  /** Whether the ERP's own list of deletions could be read. */
+  readonly feed: 'unknown' | 'available' | 'hidden';
+  /** A complete scan came to its end: what it did not list is absent. */
+  readonly scanned: boolean;
+  /** Approved proposals that this run carries out. */
+  readonly approved: readonly string[];
+  /** Of the scan under way: the ERP's count before it, how many ids it listed, and which of them could not be read. */
+  readonly counted: number;
+  readonly listed: number;
+  readonly unread: readonly string[];
+  /** It came to its end, which is still to be judged. */
+  readonly ended: boolean;
+  /** For the proof, by check. */
+  readonly facts: Readonly<Record<string, Readonly<Record<string, number | string | boolean | null>>>>;
+};
+
+export const startPlan = (of: Pick<RunPlan, 'mode' | 'idType' | 'since'>): RunPlan => ({
+  ...of,
+  step: 'pages',
+  maxModified: null,
+  feed: 'unknown',
+  scanned: false,
+  approved: [],
+  counted: 0,
+  listed: 0,
+  unread: [],
+  ended: false,
+  facts: {},
+});
+
 export type RunState = {
   readonly runId: string;
   readonly recordType: string;
@@ -17,6 +59,7 @@ export type RunState = {
   readonly checkpoint: string | null;
   /** The ERP said that nothing follows. */
   readonly complete: boolean;
+  readonly plan: RunPlan;
   readonly counters: RunCounters & { readonly erpStartedAt: string };
   readonly outcome: PublishOutcome | null;
 };
@@ -28,6 +71,8 @@ export type PublishOutcome = {
   readonly counts: { fetched: number; inserted: number; updated: number; unchanged: number; deleted: number; rejected: number };
   /** Ids that are absent in the ERP but stay, because so many at once need a person's word. */
   readonly heldDeletions: number;
+  /** Where they are listed. */
+  readonly proposalId?: string | null;
 };
 
 /** Another worker holds the run, or the page was already written: stop, and touch nothing more. */
@@ -36,7 +81,7 @@ export class LostLease extends Error {
 }
 
 /** Stands for a run that is over: rejections keep saying which run met them last. */
-const noRun = '00000000-0000-0000-0000-000000000000';
+export const noRun = '00000000-0000-0000-0000-000000000000';
 
 type StateRow = {
   run_id: string;
@@ -47,6 +92,7 @@ type StateRow = {
   page: number;
   checkpoint: string | null;
   complete: boolean;
+  plan: RunPlan | null;
   counters: RunState['counters'];
   outcome: PublishOutcome | null;
 };
@@ -60,6 +106,8 @@ const stateOf = (row: StateRow): RunState => ({
   page: row.page,
   checkpoint: row.checkpoint,
   complete: row.complete,
+  // A run that an older version of this service began read everything.
+  plan: row.plan ?? startPlan({ mode: 'full', idType: 'integer', since: null }),
   counters: row.counters,
   outcome: row.outcome,
 });
@@ -90,16 +138,23 @@ export async function startRunState(
 ): Promise<void> {
   const before = await client.query<StateRow>(`select * from ${schema}.run_state where run_id = $1 for update`, [state.runId]);
   const { rowCount } = await client.query(
-    `insert into ${schema}.run_state as held (run_id, record_type, lease_epoch, target_table, columns, counters) values ($1, $2, $3, $4, $5, $6)
+    `insert into ${schema}.run_state as held (run_id, record_type, lease_epoch, target_table, columns, counters, plan) values ($1, $2, $3, $4, $5, $6, $7)
      on conflict (run_id) do update set lease_epoch = excluded.lease_epoch, target_table = excluded.target_table, columns = excluded.columns,
-       counters = excluded.counters, page = 0, checkpoint = null, complete = false, started_at = now(), updated_at = now()
+       counters = excluded.counters, plan = excluded.plan, page = 0, checkpoint = null, complete = false, started_at = now(), updated_at = now()
      where held.lease_epoch <= excluded.lease_epoch and held.outcome is null`,
-    [state.runId, state.recordType, state.leaseEpoch, state.targetTable, JSON.stringify(state.columns), JSON.stringify(state.counters)],
+    [
+      state.runId,
+      state.recordType,
+      state.leaseEpoch,
+      state.targetTable,
+      ...[state.columns, state.counters, state.plan].map((value) => JSON.stringify(value)),
+    ],
   );
   if (rowCount !== 1) throw new LostLease('a newer lease holds this run');
   const abandoned = before.rows[0] === undefined ? undefined : stateOf(before.rows[0]);
   if (abandoned !== undefined && isFresh(abandoned)) await retireUnlessActive(client, schema, abandoned.targetTable);
   await client.query(`delete from ${schema}.${quoted(stagingTable(state.recordType))}`);
+  await client.query(`delete from ${schema}.staged_deletions where record_type = $1`, [state.recordType]);
   // A rejection that this run's earlier try met is met again, or is solved.
   await client.query(`update ${schema}.rejections set run_id = $3 where record_type = $1 and run_id = $2`, [
     state.recordType,
@@ -140,6 +195,7 @@ export async function discardRun(client: PoolClient, schema: string, runId: stri
   if (row.outcome !== null) return row.outcome;
   const state = stateOf(row);
   await client.query(`delete from ${schema}.${quoted(stagingTable(state.recordType))} where run_id = $1`, [runId]);
+  await client.query(`delete from ${schema}.staged_deletions where run_id = $1`, [runId]);
   if (isFresh(state)) await retireUnlessActive(client, schema, state.targetTable);
   await client.query(`delete from ${schema}.run_state where run_id = $1`, [runId]);
   return null;

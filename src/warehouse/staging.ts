@@ -7,7 +7,7 @@ import { from as copyFrom } from 'pg-copy-streams';
 import type { RejectedRecord } from '../connectors/connector.ts';
 import { sqlState } from '../db/pg-errors.ts';
 import { copyCell, type EncodedRecord } from './encode.ts';
-import { isFresh, LostLease, type RunState } from './run-row.ts';
+import { isFresh, LostLease, noRun, type RunPlan, type RunState } from './run-row.ts';
 import { quoted } from './table.ts';
 
 export type StagedPage = {
@@ -15,12 +15,21 @@ export type StagedPage = {
   readonly rejected: readonly RejectedRecord[];
   readonly lastId: string | null;
   readonly hasMore: boolean;
+  /** Some of these records may have been read in this run before. */
+  readonly rereads?: boolean;
+  /** Found to be absent in the ERP. */
+  readonly absent?: readonly AbsentRecord[];
+  /** What changes in the plan; a new step begins without a checkpoint. */
+  readonly plan?: Partial<RunPlan>;
 };
+/** `feed`: the ERP lists it as deleted · `approved`: a person said so · `absent`: it is not there, and that is all. */
+export type AbsentRecord = { readonly id: string; readonly proof: 'feed' | 'approved' | 'absent' };
 
-const advance = ({ counters }: RunState, page: StagedPage): RunState['counters'] => ({
+type Taken = { readonly staged: number; readonly rejected: number };
+const advance = ({ counters }: RunState, page: StagedPage, taken: Taken): RunState['counters'] => ({
   ...counters,
-  fetched: counters.fetched + page.records.length + page.rejected.length,
-  rejected: counters.rejected + page.rejected.length,
+  fetched: counters.fetched + page.records.length + page.rejected.length - taken.staged - taken.rejected,
+  rejected: counters.rejected + page.rejected.length - taken.rejected,
   pages: counters.pages + 1,
 });
 
@@ -76,6 +85,35 @@ export async function findUnstorable(
   ];
 }
 
+/** Ids that an integer id column can be asked for; nothing else is in the table. */
+const askable = (ids: readonly string[], { plan: { idType } }: RunState): readonly string[] =>
+  idType === 'text' ? ids : ids.filter((id) => /^-?\d{1,18}$/.test(id));
+const idCast = ({ plan: { idType } }: Pick<RunState, 'plan'>): string => (idType === 'integer' ? 'bigint' : 'text');
+
+/** What this run held of these records so far gives way to what it read later. Says how many rows and rejections that were. */
+async function takeBack(client: PoolClient, schema: string, state: RunState, ids: readonly string[]) {
+  const ofRun = isFresh(state) ? '$2::uuid is not null' : 'run_id = $2';
+  const staged = await client.query(
+    `delete from ${schema}.${quoted(state.targetTable)} where id = any($1::${idCast(state)}[]) and ${ofRun}`,
+    [askable(ids, state), state.runId],
+  );
+  const rejected = await client.query(
+    `update ${schema}.rejections set run_id = $4 where record_type = $1 and run_id = $2 and id = any($3::text[])`,
+    [state.recordType, state.runId, ids, noRun],
+  );
+  await client.query(`delete from ${schema}.staged_deletions where run_id = $1 and id = any($2::text[])`, [state.runId, ids]);
+  return { staged: staged.rowCount ?? 0, rejected: rejected.rowCount ?? 0 };
+}
+
+async function writeAbsent(client: PoolClient, schema: string, state: RunState, absent: readonly AbsentRecord[]): Promise<void> {
+  await client.query(
+    `insert into ${schema}.staged_deletions as held (run_id, record_type, id, proof)
+     select $1, $2, d.id, d.proof from jsonb_to_recordset($3::jsonb) as d(id text, proof text)
+     on conflict (run_id, id) do update set proof = case when held.proof = 'absent' then excluded.proof else held.proof end`,
+    [state.runId, state.recordType, JSON.stringify(absent)],
+  );
+}
+
 /** Returns the state after the page. `generation` is stamped only on rows of a fresh table. */
 export async function stagePage(
   client: PoolClient,
@@ -84,22 +122,36 @@ export async function stagePage(
   page: StagedPage,
   generation: string,
 ): Promise<RunState> {
-  const counters = advance(state, page);
-  const next: RunState = { ...state, counters, page: state.page + 1, checkpoint: page.lastId ?? state.checkpoint, complete: !page.hasMore };
+  const { absent = [], plan: found } = page;
+  const plan = { ...state.plan, ...found };
+  const next: RunState = {
+    ...state,
+    plan,
+    page: state.page + 1,
+    checkpoint: plan.step === state.plan.step ? (page.lastId ?? state.checkpoint) : null,
+    complete: !page.hasMore,
+  };
   const { rowCount } = await client.query(
-    `update ${schema}.run_state set page = $4, checkpoint = $5, complete = $6, counters = $7, updated_at = now()
+    `update ${schema}.run_state set page = $4, checkpoint = $5, complete = $6, plan = $7, updated_at = now()
      where run_id = $1 and lease_epoch = $2 and page = $3 and outcome is null`,
-    [state.runId, state.leaseEpoch, state.page, next.page, next.checkpoint, next.complete, JSON.stringify(counters)],
+    [state.runId, state.leaseEpoch, state.page, next.page, next.checkpoint, next.complete, JSON.stringify(plan)],
   );
   if (rowCount !== 1) throw new LostLease('a newer lease holds this run');
+  const ids = page.rereads === true ? [...page.records, ...page.rejected, ...absent].map(({ id }) => id) : [];
+  const taken = ids.length === 0 ? { staged: 0, rejected: 0 } : await takeBack(client, schema, state, ids);
   await copyRows(client, schema, state, page.records, generation);
-  if (page.rejected.length > 0) {
-    await client.query(
-      `insert into ${schema}.rejections as held (record_type, id, code, message, run_id)
-       select $1, r.id, r.code, r.message, $2 from jsonb_to_recordset($3::jsonb) as r(id text, code text, message text)
-       on conflict (record_type, id) do update set code = excluded.code, message = excluded.message, run_id = excluded.run_id`,
-      [state.recordType, state.runId, JSON.stringify(page.rejected)],
-    );
-  }
-  return next;
+  if (page.rejected.length > 0) await writeRejected(client, schema, state, page.rejected);
+  if (absent.length > 0) await writeAbsent(client, schema, state, absent);
+  const counters = advance(state, page, taken);
+  await client.query(`update ${schema}.run_state set counters = $2 where run_id = $1`, [state.runId, JSON.stringify(counters)]);
+  return { ...next, counters };
+}
+
+async function writeRejected(client: PoolClient, schema: string, state: RunState, rejected: readonly RejectedRecord[]): Promise<void> {
+  await client.query(
+    `insert into ${schema}.rejections as held (record_type, id, code, message, run_id)
+     select $1, r.id, r.code, r.message, $2 from jsonb_to_recordset($3::jsonb) as r(id text, code text, message text)
+     on conflict (record_type, id) do update set code = excluded.code, message = excluded.message, run_id = excluded.run_id`,
+    [state.recordType, state.runId, JSON.stringify(rejected)],
+  );
 }

@@ -28,7 +28,8 @@ create table if not exists ${schema}.record_state (
   next_table integer not null default 1,
   high_water timestamptz,
   published_run uuid,
-  synced_at timestamptz
+  synced_at timestamptz,
+  reconciled_at timestamptz
 );
 -- Which physical column holds which field. A column is 'loading' until a complete full run has filled it.
 create table if not exists ${schema}.record_columns (
@@ -53,6 +54,7 @@ create table if not exists ${schema}.run_state (
   checkpoint text,
   complete boolean not null default false,
   counters jsonb not null default '{}',
+  plan jsonb,
   outcome jsonb,
   started_at timestamptz not null default now(),
   updated_at timestamptz not null default now()
@@ -82,12 +84,47 @@ create table if not exists ${schema}.record_indexes (
   expression text not null,
   primary key (record_type, method, expression)
 );
+-- Records that a run found absent in the ERP, and how: in the ERP's own list, by a person's word, or by not being there alone.
+create table if not exists ${schema}.staged_deletions (
+  run_id uuid not null,
+  record_type text not null,
+  id text not null,
+  proof text not null check (proof in ('feed', 'approved', 'absent')),
+  primary key (run_id, id)
+);
+-- Absent records that stay until a person says otherwise ('open'), or because the configuration deletes nothing ('kept').
+create table if not exists ${schema}.deletion_proposals (
+  id uuid primary key,
+  record_type text not null,
+  ids text[] not null,
+  evidence jsonb not null,
+  status text not null default 'open' check (status in ('open', 'kept', 'superseded', 'approved', 'applied')),
+  created_at timestamptz not null default now(),
+  closed_at timestamptz
+);
+create unique index if not exists one_open_proposal on ${schema}.deletion_proposals (record_type) where status in ('open', 'kept');
 -- Swapped-out tables, dropped once no reader can still hold their name.
 create table if not exists ${schema}.retired_tables (
   table_name text primary key,
   retired_at timestamptz not null default now()
 )`);
   });
+}
+
+/** What an older version of this service made and lacks: the newest table says whether all of it is there. */
+export async function updateTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: string): Promise<void> {
+  const schema = tenantSchema(organizationId);
+  const { rows } = await ctx.db.data.query<{ old: boolean }>('select to_regclass($1) is not null and to_regclass($2) is null as old', [
+    `${schema}.record_state`,
+    `${schema}.deletion_proposals`,
+  ]);
+  if (rows[0]?.old !== true) return;
+  await ctx.db.control.transaction(async (tx) => {
+    await tx.raw("set local lock_timeout = '5s'");
+    await tx.raw(`alter table ${schema}.record_state add column if not exists reconciled_at timestamptz`);
+    await tx.raw(`alter table ${schema}.run_state add column if not exists plan jsonb`);
+  });
+  await createTenantSchema(ctx, organizationId);
 }
 
 /** Removes every synced record of the organization. */

@@ -214,7 +214,8 @@ async function ownIdFor(route: Route): Promise<string> {
 
 describe.each(named(withId))('%s', (_name, route) => {
   /** A body that the schema lets through, so that only the object's absence can refuse. */
-  const body = { publishApiSchema: { revision: 1 } }[route.id] ?? (route.method === 'GET' || route.method === 'DELETE' ? undefined : {});
+  const sent = { publishApiSchema: { revision: 1 }, approveDeletions: { proposalId: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' } };
+  const body = sent[route.id as keyof typeof sent] ?? (route.method === 'GET' || route.method === 'DELETE' ? undefined : {});
 
   it('400 for an id that is none', async () => {
     for (const id of ['1', 'x'.repeat(300), '%00', 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11', '..%2f..']) {

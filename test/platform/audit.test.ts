@@ -2,10 +2,12 @@
 import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
+import { newId } from '../../src/core/id.ts';
 import { openLog } from '../../src/core/log.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { publicationsSettled } from '../../src/platform/api-schemas/publication.ts';
 import { platformRoutes } from '../../src/platform/index.ts';
+import { createTenantSchema, tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { type Answer, type Api, apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { accountId, type Erp, startErp } from '../setup/erp.ts';
@@ -62,6 +64,17 @@ async function write(routeId: string, ...args: Parameters<Api>): Promise<Answer>
   return answer;
 }
 
+/** A proposal as a run would leave it. */
+async function heldDeletions(): Promise<string> {
+  await createTenantSchema(database.ctx, organization.id);
+  const id = newId();
+  await database.ctx.db.data.query(
+    `insert into ${tenantSchema(organization.id)}.deletion_proposals (id, record_type, ids, evidence) values ($1, 'invoice', '{1}', '{}')`,
+    [id],
+  );
+  return id;
+}
+
 describe('the audit log', () => {
   const given = { consumerSecret: 'consumer-5ecret-0123456789', tokenSecret: 'token-5ecret-0123456789' };
   let newSecrets: string[] = [];
@@ -85,6 +98,7 @@ describe('the audit log', () => {
     const run = (await write('triggerSync', 'post', `/sync-configs/${config.id}/trigger`, {})).body;
     await write('cancelSyncRun', 'post', `/sync-runs/${run.id}/cancel`);
     await write('retrySyncRun', 'post', `/sync-runs/${run.id}/retry`);
+    await write('approveDeletions', 'post', `/sync-configs/${config.id}/approve-deletions`, { proposalId: await heldDeletions() });
     await write('deleteSyncConfig', 'delete', `/sync-configs/${config.id}`);
 
     const draft = (await write('createApiSchema', 'post', '/api-schema', {})).body;

@@ -29,6 +29,10 @@ export const testSettings: Settings = {
     pageSize: 1_000,
     workers: 2,
     dropAfterMs: 0,
+    overlapMs: 600_000,
+    settleMs: 300_000,
+    reconcileEveryMs: 86_400_000,
+    metadataMaxAgeMs: 86_400_000,
   },
   oidc: null,
 };

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { inject } from 'vitest';
 import { openKnex } from '../../src/db/connect.ts';
-import { type NetsuiteAccount, startNetsuiteAccount } from '../../src/demo/netsuite/account.ts';
+import { type NetsuiteAccount, type NetsuiteAccountOptions, startNetsuiteAccount } from '../../src/demo/netsuite/account.ts';
 import type { Api } from './api.ts';
 
 export const dataFolder = fileURLToPath(new URL('../../src/demo/data', import.meta.url));
@@ -22,10 +22,10 @@ export type Erp = {
 };
 
 /** On the shipped slice unless another folder of that format is given. */
-export async function startErp(folder = dataFolder): Promise<Erp> {
+export async function startErp(folder = dataFolder, options: Pick<NetsuiteAccountOptions, 'replayFrom' | 'switches'> = {}): Promise<Erp> {
   const admin = inject('pg');
   const database = `erp_${randomBytes(6).toString('hex')}`;
-  const account = await startNetsuiteAccount({ admin, database, dataFolder: folder, accountId });
+  const account = await startNetsuiteAccount({ admin, database, dataFolder: folder, accountId, ...options });
   return {
     account,
     database,

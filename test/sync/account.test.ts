@@ -68,7 +68,7 @@ afterAll(async () => {
 
 /** A run of which the third page meets the fault; says how it ended. */
 async function runWith(fault: Omit<Fault, 'path' | 'times'> | null, interfere: () => Promise<void> | void = () => undefined) {
-  const { id } = (await api('post', `/sync-configs/${configId}/trigger`, {})).body;
+  const { id } = (await api('post', `/sync-configs/${configId}/trigger`, { mode: 'full' })).body;
   let pages = 0;
   const scheduler = startScheduler(ctx, {
     openConnector: async (tenant) => {

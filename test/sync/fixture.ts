@@ -36,7 +36,7 @@ export const field = (name: string, type: FieldType = 'text', fields?: readonly 
   ...(fields !== undefined && { fields }),
 });
 
-export type Operation = 'now' | 'metadata' | 'count' | 'readPage' | 'readByIds' | 'listIds';
+export type Operation = 'now' | 'metadata' | 'count' | 'readPage' | 'readByIds' | 'listIds' | 'scan' | 'deletedSince';
 export type Call = { readonly operation: Operation; readonly afterId: string | null };
 export type MemoryErp = {
   readonly connector: Connector;
@@ -49,6 +49,15 @@ export type MemoryErp = {
   readonly locked: Set<string>;
   /** Fields that the metadata shows and a query refuses. */
   readonly refusedFields: Set<string>;
+  /** The ERP's clock; the real one when null. */
+  at: Date | null;
+  /** What its list of deletions says, with times; null when this role may not read it. */
+  deleted: Map<string, string> | null;
+  openWhen: RecordTypeMetadata['openWhen'];
+  /** Removes a record, and lists it as deleted. */
+  drop(id: number | string): void;
+  /** Changes values without touching the modification time. */
+  shift(id: number | string, values: Record<string, string | null>, labels?: Record<string, string>): void;
   /** Runs before each answer; may change the records, wait, or throw. */
   onCall: (call: Call, request: { signal: AbortSignal } | null) => void | Promise<void>;
   /** Bends the page that is about to be given. */
@@ -62,8 +71,13 @@ export const erpError = (kind: ErpErrorKind, code: string, retryAfterMs?: number
   new ErpError(kind, code, `the ERP says ${code}`, { fix: 'Do something about it.', ...(retryAfterMs !== undefined && { retryAfterMs }) });
 
 const byId = (a: string, b: string): number => (BigInt(a) < BigInt(b) ? -1 : 1);
+const secondsOf = (at: Date): string => at.toISOString().replace(/\.\d+Z$/, 'Z');
+
+/** Records of this type tell when they were changed, so that incremental runs are possible. */
+export const datedFields = [field('name'), field('total', 'number'), field('modified', 'time')];
 
 export function memoryErp(fields: readonly FieldMetadata[] = [field('name'), field('total', 'number')]): MemoryErp {
+  const isDated = (): boolean => erp.fields.some(({ name }) => name === 'modified');
   const erp: MemoryErp = {
     calls: [],
     fields: [...fields],
@@ -74,12 +88,25 @@ export function memoryErp(fields: readonly FieldMetadata[] = [field('name'), fie
     onCall: () => undefined,
     bendPage: null,
     claimedCount: null,
+    at: null,
+    deleted: null,
+    openWhen: null,
+    drop(id) {
+      erp.records.delete(String(id));
+      erp.deleted?.set(String(id), secondsOf(erp.at ?? new Date()));
+    },
+    shift(id, values, labels = {}) {
+      const held = erp.records.get(String(id));
+      if (held === undefined) throw new Error('no such record');
+      erp.records.set(held.id, { ...held, values: { ...held.values, ...values }, labels: { ...held.labels, ...labels } });
+    },
     put(id, values = {}, more = {}) {
       const key = String(id);
+      const modifiedAt = isDated() ? (more.modifiedAt ?? secondsOf(erp.at ?? new Date())) : null;
       erp.records.set(key, {
         id: key,
-        modifiedAt: null,
-        values: { name: `name ${key}`, total: `${key}.50`, ...values },
+        modifiedAt,
+        values: { name: `name ${key}`, total: `${key}.50`, ...(modifiedAt !== null && { modified: modifiedAt }), ...values },
         labels: {},
         lines: null,
         ...more,
@@ -113,13 +140,14 @@ export function memoryErp(fields: readonly FieldMetadata[] = [field('name'), fie
     source: 'test',
     idType: 'integer',
     fields: [field('id', 'integer'), ...erp.fields],
-    openWhen: null,
+    openWhen: erp.openWhen,
+    modifiedField: isDated() ? 'modified' : null,
   });
   const connector: Connector = {
     test: async () => ({ ok: true, latencyMs: 0, account: 'test', problems: [] }),
     now: async (signal) => {
       await called('now', null, { signal });
-      return new Date();
+      return erp.at ?? new Date();
     },
     metadata: async (signal) => {
       await called('metadata', null, { signal });
@@ -131,7 +159,9 @@ export function memoryErp(fields: readonly FieldMetadata[] = [field('name'), fie
     },
     readPage: async (request) => {
       await called('readPage', request.afterId, request);
-      const after = ids().filter((id) => request.afterId === null || byId(request.afterId, id) < 0);
+      const since = request.changedSince === null ? null : secondsOf(request.changedSince);
+      const changed = (id: string): boolean => since === null || (erp.records.get(id)?.modifiedAt ?? since) >= since;
+      const after = ids().filter((id) => changed(id) && (request.afterId === null || byId(request.afterId, id) < 0));
       const page = take(after.slice(0, request.limit), request.fields, after.length > request.limit);
       return erp.bendPage === null ? page : erp.bendPage(page, request);
     },
@@ -146,8 +176,33 @@ export function memoryErp(fields: readonly FieldMetadata[] = [field('name'), fie
       const after = ids().filter((id) => afterId === null || byId(afterId, id) < 0);
       return { ids: after.slice(0, request.limit), hasMore: after.length > request.limit };
     },
-    scan: async () => ({ records: [], rejected: [], lastId: null, hasMore: false }),
-    deletedSince: async () => ({ available: false, reason: 'not in this ERP', fix: 'Nothing.' }),
+    scan: async ({ ids: wanted, ...request }) => {
+      await called('scan', request.afterId ?? null, request);
+      const known = ids();
+      const after = known.filter((id) =>
+        wanted === undefined ? (request.afterId ?? null) === null || byId(request.afterId ?? '', id) < 0 : wanted.includes(id),
+      );
+      const limit = 'limit' in request ? (request.limit ?? after.length) : after.length;
+      const shown = after.slice(0, limit);
+      return {
+        records: shown.flatMap((id) => {
+          const { lines: _, ...held } = erp.records.get(id) ?? { id, modifiedAt: null, values: {}, labels: {}, lines: null };
+          return erp.rejects.has(id) ? [] : [held];
+        }),
+        rejected: shown.flatMap((id) => erp.rejects.get(id) ?? []),
+        lastId: shown.at(-1) ?? null,
+        hasMore: after.length > shown.length,
+      };
+    },
+    deletedSince: async ({ since, signal }) => {
+      await called('deletedSince', null, { signal });
+      if (erp.deleted === null) return { available: false, reason: 'not for this role', fix: 'Grant the permission.' };
+      const from = secondsOf(since);
+      return {
+        available: true,
+        deleted: [...erp.deleted].filter(([, at]) => at >= from).map(([id, deletedAt]) => ({ id, deletedAt })),
+      };
+    },
   };
   return Object.assign(erp, { connector });
 }
@@ -168,13 +223,13 @@ export type SyncWorld = {
   readonly schema: string;
   readonly configId: string;
   readonly erp: MemoryErp;
-  queue(): Promise<string>;
+  queue(mode?: 'incremental' | 'full'): Promise<string>;
   claim(leaseMs?: number): Promise<Lease>;
   work(lease: Lease, signal?: AbortSignal, ctx?: Ctx): Promise<void>;
   /** Works on whatever can be claimed until the run is in a final state, or in `until`. */
   drive(runId: string, until?: RunRow['status']): Promise<RunRow>;
   /** A whole run, from the queue to its end. */
-  sync(): Promise<RunRow>;
+  sync(mode?: 'incremental' | 'full'): Promise<RunRow>;
   row(runId: string): Promise<RunRow>;
   /** What readers see, by id. */
   rows(): Promise<Record<string, unknown>[]>;
@@ -247,12 +302,12 @@ export async function syncWorld(ctx: Ctx, erp: MemoryErp = memoryErp(), options:
     schema,
     configId,
     erp,
-    async queue() {
+    async queue(mode = 'full') {
       const made = await inTransaction(tenant, (tx) =>
         insertRun(tx, organizationId, {
           sync_config_id: configId,
           record_type: options.recordType ?? 'thing',
-          mode: 'full',
+          mode,
           trigger: 'manual',
         }),
       );
@@ -273,7 +328,7 @@ export async function syncWorld(ctx: Ctx, erp: MemoryErp = memoryErp(), options:
         return isFinal(after.status) || after.status === wanted ? after : undefined;
       }, `the end of the run`);
     },
-    sync: async () => world.drive(await world.queue()),
+    sync: async (mode) => world.drive(await world.queue(mode)),
     async row(runId) {
       const found = await inTransaction(tenant, (tx) => findRun(tx, organizationId, runId));
       if (found === undefined) throw new Error('the run is gone');

@@ -47,7 +47,7 @@ const gate = () => Promise.withResolvers<void>();
 const setRun = (world: SyncWorld, id: string, change: Record<string, unknown>) =>
   inTransaction(world.tenant, (tx) => tx('sync_runs').where({ id }).update(change));
 const expire = (world: SyncWorld, id: string) => setRun(world, id, { lease_until: new Date(0) });
-const rules = { full: true, applyDeletions: true, maxDeleteShare: 0.02 };
+const rules = { deletions: 'reconcile' as const, maxDeleteShare: 0.02, settleMs: 0 };
 const emptyPage = { records: [], rejected: [], lastId: null, hasMore: false };
 const pagesRead = ({ erp }: SyncWorld) => erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId);
 

@@ -28,6 +28,28 @@ const record = (more: Partial<SourceRecord> = {}): SourceRecord => ({
 const hashOf = (values: SourceRecord['values'], columns: readonly RecordColumn[]): string =>
   encodeRecord(record({ values }), columns).hash.toString('hex');
 
+describe('a column of a former type', () => {
+  it.each<[ColumnType, Record<string, string | null>]>([
+    ['text', { '1.50': '1.50', 'any thing': 'any thing' }],
+    ['number', { '1.50': '1.50', '-3': '-3', '1e5': null, '1.': null, 'two pounds': null, '': null }],
+    ['integer', { '12': '12', '-3': '-3', '1.50': null, '1234567890123456789': null }],
+    ['boolean', { true: 'true', false: 'false', T: null, '1': null }],
+    ['date', { '2026-02-28': '2026-02-28', '2026-02-30': null, '0000-01-01': null, '2026-2-3': null, '2026-02-28T10:00:00Z': null }],
+    [
+      'time',
+      { '2026-02-28T10:00:00Z': '2026-02-28T10:00:00Z', '2026-02-30T10:00:00Z': null, '2026-02-28T24:00:00Z': null, '2026-02-28': null },
+    ],
+  ])('%s takes what has its form, and nothing else', (type, cases) => {
+    const columns = [column('a', type, { state: 'replaced' }), column('a', 'text', { column: 'f_a_2' })];
+    for (const [text, expected] of Object.entries(cases)) {
+      const { cells, hash } = encodeRecord(record({ values: { a: text } }), columns);
+      expect([text, cells[0]]).toEqual([text, expected]);
+      expect(hash.toString('hex')).toBe(hashOf({ a: text }, columns.slice(1))); // it adds nothing to the content
+    }
+    expect(encodeRecord(record({ values: { a: null } }), columns).cells).toEqual([null, null]);
+  });
+});
+
 describe('encodeRecord', () => {
   it('the hash does not depend on the order of columns, nor on empty ones', () => {
     const values = { a: '1', b: '2', c: null };

@@ -6,7 +6,7 @@ import { bodyFields, type CustomFields, findCustomFields, lineFields } from './c
 import type { ColumnDefinition, LinesDefinition, RecordTypeDefinition } from './definition.ts';
 import type { NetsuiteHttp } from './http.ts';
 import { type Ask, asRefusal, probeColumns, type Refusal } from './probe.ts';
-import { linesProbeQuery, probeQuery } from './queries.ts';
+import { linesProbeQuery, modifiedColumn, probeQuery } from './queries.ts';
 import { recordTypeDefinitions } from './record-types.ts';
 import type { Suiteql } from './suiteql.ts';
 
@@ -26,7 +26,13 @@ async function describeRecordType(
   const hidden = lasting(await refusalOf(suiteql, probeQuery(definition, idAlone), signal));
   if (hidden !== null) {
     const reason = `The role of this connection can not read ${label.toLowerCase()} records: ${hidden.error.message}`;
-    return { ...described, source: 'probe', openWhen: null, fields: definition.columns.map((column) => toField(column, reason)) };
+    return {
+      ...described,
+      source: 'probe',
+      openWhen: null,
+      modifiedField: null,
+      fields: definition.columns.map((column) => toField(column, reason)),
+    };
   }
   const custom = await findCustomFields(http, suiteql, definition, signal);
   const own = bodyFields(custom, definition);
@@ -35,7 +41,8 @@ async function describeRecordType(
   const fields = await probeAll(ask, [...definition.columns, ...own], isCustom);
   const lines = definition.lines === null ? [] : [await describeLines(suiteql, definition, definition.lines, custom, signal)];
   const source = custom.source === null ? 'probe' : `${custom.source}+probe`;
-  return { ...described, source, openWhen: openWhen(definition, [...fields, ...lines]), fields: [...fields, ...lines] };
+  const modifiedField = fields.some(({ name, syncable }) => syncable && name === modifiedColumn) ? modifiedColumn : null;
+  return { ...described, source, openWhen: openWhen(definition, [...fields, ...lines]), modifiedField, fields: [...fields, ...lines] };
 }
 
 function openWhen(definition: RecordTypeDefinition, fields: readonly FieldMetadata[]): OpenWhen {

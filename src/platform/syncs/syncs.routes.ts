@@ -3,8 +3,10 @@ import { Id, IdParams, queryInstant } from '../../http/fields.ts';
 import { PageQuery, pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute } from '../../http/route.ts';
 import { runStatuses } from '../../sync/index.ts';
+import { approveDeletions } from './approve-deletions.ts';
 import { listRejections } from './rejections.ts';
 import {
+  DeletionApproval,
   NewSyncConfig,
   ProofCheck,
   Rejection,
@@ -94,6 +96,21 @@ export const syncRoutes = [
     response: TriggeredRun,
     status: 202,
     handler: (ctx, { params, body }) => service.triggerSync(ctx, params.id, body.mode),
+  }),
+  defineRoute({
+    id: 'approveDeletions',
+    group,
+    method: 'POST',
+    path: '/sync-configs/{id}/approve-deletions',
+    permission: 'sync:approve-deletions',
+    summary: 'Approve deletions that were held back',
+    description: 'Starts a run that asks the ERP for each record again and removes only those that are still absent.',
+    params: IdParams,
+    body: DeletionApproval,
+    example: { proposalId: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' },
+    response: SyncRun,
+    status: 202,
+    handler: (ctx, { params, body }) => approveDeletions(ctx, params.id, body.proposalId),
   }),
   defineRoute({
     id: 'listRunsOfSyncConfig',

@@ -46,7 +46,14 @@ export type SyncConfigChange = z.output<typeof SyncConfigChange>;
 
 export const TriggerInput = z.strictObject({ mode: z.enum(['incremental', 'full']).optional() });
 
-const problem = z.object({ code: z.string(), message: z.string(), fix: z.string() });
+export const DeletionApproval = z.strictObject({ proposalId: Id });
+
+const problem = z.object({
+  code: z.string(),
+  message: z.string(),
+  fix: z.string(),
+  proposalId: Id.optional().describe('The proposal that lists the deletions held back'),
+});
 
 export const SyncRun = z
   .object({
@@ -93,6 +100,10 @@ export const SyncConfig = z
     status: z.enum(['active', 'disabled', 'paused']),
     pausedReason: problem.nullable(),
     lastRun: SyncRun.nullable(),
+    heldDeletions: z
+      .object({ proposalId: Id, count: z.int(), createdAt: Instant })
+      .nullable()
+      .describe("Records that are absent in the ERP and wait for a person's word"),
     nextRunAt: Instant.nullable(),
     createdAt: Instant,
     updatedAt: Instant,

@@ -12,6 +12,8 @@ import {
   findConfig,
   findOpenRun,
   findRun,
+  type HeldDeletions,
+  heldDeletions,
   insertRun,
   nextSlot,
   type RunRow,
@@ -42,7 +44,7 @@ export const runView = (row: RunRow) => ({
   retryOf: row.retry_of,
 });
 
-function configView(ctx: RequestCtx, row: ConfigRow, lastRun: RunRow | undefined) {
+function configView(ctx: RequestCtx, row: ConfigRow, lastRun: RunRow | undefined, held: ReadonlyMap<string, HeldDeletions>) {
   const idle = !row.enabled || row.schedule === null || row.paused_reason !== null;
   return {
     id: row.id,
@@ -59,6 +61,7 @@ function configView(ctx: RequestCtx, row: ConfigRow, lastRun: RunRow | undefined
     status: row.paused_reason !== null ? ('paused' as const) : row.enabled ? ('active' as const) : ('disabled' as const),
     pausedReason: row.paused_reason,
     lastRun: lastRun === undefined ? null : runView(lastRun),
+    heldDeletions: held.get(row.record_type) ?? null,
     nextRunAt: idle ? null : instantOrNull(nextSlot(row.schedule ?? '', row.timezone, ctx.clock.now())),
     createdAt: instant(row.created_at),
     updatedAt: instant(row.updated_at),
@@ -71,7 +74,7 @@ async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<ConfigRow> {
   return row;
 }
 const viewOf = async (tx: Tx, ctx: RequestCtx, row: ConfigRow) =>
-  configView(ctx, row, (await store.lastRuns(tx, ctx.organizationId, [row.id])).get(row.id));
+  configView(ctx, row, (await store.lastRuns(tx, ctx.organizationId, [row.id])).get(row.id), await heldDeletions(ctx));
 
 async function getRunRow(tx: Tx, ctx: RequestCtx, id: string): Promise<RunRow> {
   const row = await findRun(tx, ctx.organizationId, id);
@@ -140,8 +143,9 @@ export const listSyncConfigs = (ctx: RequestCtx, page: PageQuery, q: string | un
       ctx.organizationId,
       rows.map(({ id }) => id),
     );
+    const held = await heldDeletions(ctx);
     return toPage(
-      rows.map((row) => configView(ctx, row, runs.get(row.id))),
+      rows.map((row) => configView(ctx, row, runs.get(row.id), held)),
       total,
       page,
     );

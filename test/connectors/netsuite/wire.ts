@@ -94,7 +94,20 @@ const base = {
   readTimeoutMs: 1,
   trustMs: 1,
   oidc: null,
-  sync: { leaseMs: 1, renewMs: 1, retryBaseMs: 1, retryMaxMs: 1, maxAttempts: 1, pageSize: 1000, workers: 1, dropAfterMs: 1 },
+  sync: {
+    leaseMs: 1,
+    renewMs: 1,
+    retryBaseMs: 1,
+    retryMaxMs: 1,
+    maxAttempts: 1,
+    pageSize: 1000,
+    workers: 1,
+    dropAfterMs: 1,
+    overlapMs: 1,
+    settleMs: 1,
+    reconcileEveryMs: 1,
+    metadataMaxAgeMs: 1,
+  },
 } satisfies Omit<Settings, 'erp'>;
 
 export const settingsWith = (erp: Partial<Settings['erp']> = {}): Settings => ({
@@ -179,6 +192,7 @@ export function metadataOf(name: string): RecordTypeMetadata {
     source: 'test',
     idType: 'integer',
     openWhen: definition.openWhen[0] ?? null,
+    modifiedField: 'lastmodifieddate',
     fields: [...definition.columns.map(field), ...lines],
   };
 }

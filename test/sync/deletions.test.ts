@@ -1,0 +1,245 @@
+// What is removed, what waits for a person's word, and how that word is carried out. Public bugs of other products are named in the
+// words of the specification.
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { type Api, apiOf } from '../setup/api.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { makeKey } from '../setup/organization.ts';
+import { asAdmin, datedFields, endOpenRuns, erpError, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
+
+let database: TestDatabase;
+let ctx: Ctx;
+beforeAll(async () => {
+  database = await testDatabase();
+  ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 100 } } };
+});
+afterEach(() => endOpenRuns(database));
+afterAll(() => database.close());
+
+const start = new Date('2026-05-01T08:00:00Z');
+const wait = ({ erp }: SyncWorld, hours: number): void => {
+  erp.at = new Date((erp.at ?? start).getTime() + hours * 3_600_000);
+};
+async function loaded(count: number, options = {}): Promise<SyncWorld> {
+  const world = await syncWorld(ctx, memoryErp(datedFields), options);
+  world.erp.at = start;
+  world.erp.deleted = new Map();
+  for (let id = 1; id <= count; id += 1) world.erp.put(id);
+  wait(world, 5);
+  await world.sync('incremental');
+  wait(world, 1);
+  world.erp.calls.length = 0;
+  return world;
+}
+const range = (from: number, to: number): string[] => Array.from({ length: to - from + 1 }, (_unused, n) => String(from + n));
+const vanish = (world: SyncWorld, ids: readonly string[]) => {
+  for (const id of ids) world.erp.records.delete(id);
+};
+const proposals = (world: SyncWorld) =>
+  world.query<{ id: string; status: string; n: number }>(
+    `select id, status, cardinality(ids) as n from ${world.schema}.deletion_proposals order by created_at, id`,
+  );
+const stored = async (world: SyncWorld): Promise<number> => (await world.rows()).length;
+const publisher = async (world: SyncWorld): Promise<Api> =>
+  apiOf(createApp(ctx), (await makeKey(ctx, world.organizationId, { permissions: ['write'] })).secret);
+
+describe('deletions of an incremental run', () => {
+  it('what the ERP lists as deleted goes without a guard, however much it is', async () => {
+    const world = await loaded(60);
+    for (const id of range(1, 40)) world.erp.drop(id);
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 40 } });
+    expect(await stored(world)).toBe(20);
+  });
+
+  it('a record that is listed as deleted and exists stays', async () => {
+    const world = await loaded(10);
+    world.erp.deleted?.set('3', '2026-05-01T13:30:00Z');
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 0, unchanged: 1 } });
+    expect(await stored(world)).toBe(10);
+  });
+
+  it('absence alone removes a few, after a complete scan, and never in silence', async () => {
+    const world = await loaded(60);
+    vanish(world, range(1, 20));
+    const run = await world.sync('incremental');
+    expect(run).toMatchObject({ status: 'succeeded', counts: { deleted: 20 } });
+    expect(run.proof.find(({ check }) => check === 'scan')).toMatchObject({ facts: { listed: 40, absent: 20 } });
+  });
+
+  it('a list of deletions that this role may not read is told, and ids are compared instead', async () => {
+    const world = await loaded(60, { deletions: 'feed' });
+    world.erp.deleted = null;
+    vanish(world, ['7']);
+    const run = await world.sync('incremental');
+    expect(run).toMatchObject({ status: 'succeeded', counts: { deleted: 1 } });
+    expect(await world.events(run.id)).toContain("the ERP's list of deletions can't be read; deletions are found by comparing ids");
+  });
+
+  it('under `feed` absence alone removes nothing, and is told', async () => {
+    const world = await loaded(30, { deletions: 'feed' });
+    vanish(world, ['7']);
+    world.erp.drop(8);
+    const run = await world.sync('incremental');
+    expect(run).toMatchObject({ status: 'partial', error: { code: 'DELETIONS_HELD' }, counts: { deleted: 1 } });
+    expect(await stored(world)).toBe(29);
+    // The ERP lists it after all.
+    world.erp.deleted?.set('7', '2026-05-01T14:30:00Z');
+    wait(world, 1);
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 1 } });
+    expect(await proposals(world)).toMatchObject([{ status: 'superseded' }]);
+  });
+
+  it('under `none` everything stays, without a scan in every run', async () => {
+    const world = await loaded(30, { deletions: 'none' });
+    vanish(world, range(1, 25));
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 0 } });
+    expect(await stored(world)).toBe(30);
+    world.erp.calls.length = 0;
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded' });
+    expect(world.erp.calls.map(({ operation }) => operation)).toEqual(['now', 'readPage', 'count']);
+    await world.changeConfig({ deletions: 'reconcile', max_delete_share: 1 });
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 25 } });
+  });
+
+  it('a record created during the run is fetched, not deleted by the run', async () => {
+    const world = await loaded(30);
+    world.erp.onCall = ({ operation }) => {
+      if (operation === 'count') world.erp.put(31);
+      if (operation === 'scan') world.erp.put(15_000);
+    };
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { inserted: 2, deleted: 0 } });
+    expect(await stored(world)).toBe(32);
+  });
+
+  it('deletions executed before success: a run that fails after it found them removes nothing', async () => {
+    const world = await loaded(30);
+    world.erp.drop(3);
+    world.erp.onCall = ({ operation }) => {
+      if (operation === 'count') throw erpError('forbidden', 'RECORD_TYPE_HIDDEN');
+    };
+    expect(await world.sync('incremental')).toMatchObject({ status: 'failed' });
+    expect(await stored(world)).toBe(30);
+    world.erp.onCall = () => undefined;
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 1 } });
+  });
+
+  it('a scan goes over both sides page by page, wherever one of them has gaps', async () => {
+    const world = await loaded(3_300, { maxDeleteShare: 1 });
+    const old = { modifiedAt: '2026-05-01T08:00:00Z' };
+    const gone = [...range(1, 1_400), ...range(2_000, 2_010), ...range(3_299, 3_300)];
+    vanish(world, gone);
+    for (const id of [1_500, 2_600]) world.erp.put(id, { name: 'came late' }, { modifiedAt: '2026-05-01T08:00:01Z' });
+    for (let id = 4_000; id < 5_100; id += 1) world.erp.put(id, {}, old);
+    const run = await world.sync('incremental');
+    expect(run).toMatchObject({ status: 'succeeded', counts: { inserted: 1_100, updated: 2, deleted: gone.length } });
+    expect(run.proof.find(({ check }) => check === 'scan')).toMatchObject({
+      facts: { listed: 2_987, fetched: 1_102, absent: gone.length },
+    });
+    const ids = (await world.rows()).map(({ id }) => String(id));
+    expect(ids).toEqual([...world.erp.records.keys()].sort((a, b) => Number(a) - Number(b)));
+    expect(await world.state()).toMatchObject({ rowCount: 2_987 });
+  });
+
+  it('a scan that lists fewer than the ERP counts is no evidence: the run fails, nothing goes', async () => {
+    const world = await loaded(30);
+    world.erp.claimedCount = () => 30;
+    vanish(world, ['3']);
+    wait(world, 24);
+    expect(await world.sync('incremental')).toMatchObject({ status: 'failed', error: { code: 'COUNT_MISMATCH' } });
+    expect(await stored(world)).toBe(30);
+  });
+});
+
+describe('held deletions', () => {
+  it('zero rows as success, and a role change that reads as mass deletion: held, partial, and later runs go on', async () => {
+    const world = await loaded(60);
+    const all = new Map(world.erp.records);
+    world.erp.records.clear();
+    world.erp.put(61, { name: 'new' });
+    const run = await world.sync('incremental');
+    expect(run).toMatchObject({ status: 'partial', error: { code: 'DELETIONS_HELD' }, counts: { deleted: 0, inserted: 1 } });
+    expect(await stored(world)).toBe(61);
+    const [held] = await proposals(world);
+    expect(held).toMatchObject({ status: 'open', n: 60 });
+    expect(run.error).toMatchObject({ proposalId: held?.id });
+    world.erp.put(62);
+    world.erp.calls.length = 0;
+    expect(await world.sync('incremental')).toMatchObject({ status: 'partial', error: { proposalId: held?.id }, counts: { inserted: 1 } });
+    expect(world.erp.calls.map(({ operation }) => operation)).not.toContain('scan'); // known and explained
+    for (const [id, record] of all) world.erp.records.set(id, record);
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', error: null, counts: { deleted: 0 } });
+    expect(await proposals(world)).toMatchObject([{ status: 'superseded' }]);
+  });
+
+  it('the same ids keep their proposal over complete scans; other ids supersede it', async () => {
+    const world = await loaded(60);
+    vanish(world, range(1, 30));
+    await world.sync('incremental');
+    wait(world, 25);
+    await world.sync('incremental');
+    await world.sync('full');
+    expect(await proposals(world)).toMatchObject([{ status: 'open', n: 30 }]);
+    vanish(world, ['31']);
+    await world.sync('incremental');
+    expect(await proposals(world)).toMatchObject([
+      { status: 'superseded', n: 30 },
+      { status: 'open', n: 31 },
+    ]);
+  });
+
+  it.each(['incremental', 'full'] as const)('approved by HTTP: the ERP is asked for each again, in a run that is %s', async (mode) => {
+    const world = await loaded(60);
+    const api = await publisher(world);
+    vanish(world, range(1, 30));
+    await world.sync('incremental');
+    const config = (await api('get', `/sync-configs/${world.configId}`)).body;
+    expect(config.heldDeletions).toEqual({ proposalId: expect.any(String), count: 30, createdAt: expect.stringMatching(/Z$/) });
+    expect((await api('get', '/sync-configs')).body.data[0].heldDeletions).toEqual(config.heldDeletions);
+    const { proposalId } = config.heldDeletions;
+    world.erp.put(5, { name: 'was hidden' }, { modifiedAt: '2026-05-01T08:00:00Z' });
+    await world.changeConfig({ mode });
+    const approve = (id: string) => api('post', `/sync-configs/${world.configId}/approve-deletions`, { proposalId: id });
+    expect((await approve('01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21')).status).toBe(404);
+    const answer = await approve(proposalId);
+    expect(answer).toMatchObject({ status: 202, body: { status: 'queued', mode, trigger: 'manual' } });
+    expect(await world.drive(answer.body.id)).toMatchObject({ status: 'succeeded', error: null, counts: { deleted: 29, updated: 1 } });
+    expect(await stored(world)).toBe(31);
+    expect((await api('get', `/sync-configs/${world.configId}`)).body.heldDeletions).toBeNull();
+    expect(await proposals(world)).toMatchObject([{ status: 'applied' }]);
+    expect(await approve(proposalId)).toMatchObject({ status: 422, body: { error: { details: [{ code: 'proposal_applied' }] } } });
+    const audit = await asAdmin(database, (admin) =>
+      admin('audit_log').where({ target_id: world.configId, action: 'sync-config.approve-deletions' }).select('changes'),
+    );
+    expect(audit).toEqual([{ changes: { proposalId, records: 30, runId: answer.body.id } }]);
+  });
+
+  it('one that a later scan superseded can not be approved any more', async () => {
+    const world = await loaded(60);
+    const api = await publisher(world);
+    vanish(world, range(1, 30));
+    await world.sync('incremental');
+    const [first] = await proposals(world);
+    vanish(world, range(31, 31));
+    await world.sync('incremental');
+    expect(await api('post', `/sync-configs/${world.configId}/approve-deletions`, { proposalId: first?.id })).toMatchObject({
+      status: 422,
+      body: { error: { details: [{ code: 'proposal_superseded' }] } },
+    });
+    expect(await stored(world)).toBe(60);
+  });
+});
+
+describe('a schema that an older version of this service made', () => {
+  it('is brought up to date by the next run, and what was begun before goes on', async () => {
+    const world = await loaded(10);
+    await world.query(`drop table ${world.schema}.deletion_proposals, ${world.schema}.staged_deletions`);
+    await world.query(`alter table ${world.schema}.record_state drop column reconciled_at`);
+    await world.query(`alter table ${world.schema}.run_state drop column plan`);
+    const api = await publisher(world);
+    expect((await api('get', `/sync-configs/${world.configId}`)).body.heldDeletions).toBeNull();
+    world.erp.put(11);
+    world.erp.drop(1);
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { inserted: 1, deleted: 1 } });
+  });
+});

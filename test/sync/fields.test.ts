@@ -1,0 +1,130 @@
+// Fields that change their type, vanish and come back in the ERP, while a published version goes on answering.
+import supertest from 'supertest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import type { FieldMetadata } from '../../src/connectors/connector.ts';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { publicationsSettled } from '../../src/platform/api-schemas/publication.ts';
+import { apiOf } from '../setup/api.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { makeKey } from '../setup/organization.ts';
+import { datedFields, endOpenRuns, field, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
+
+let database: TestDatabase;
+let ctx: Ctx;
+beforeAll(async () => {
+  database = await testDatabase({ settings: { trustMs: 0 } });
+  // The description of the ERP is read by each run.
+  ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, metadataMaxAgeMs: -1 } } };
+});
+afterEach(() => endOpenRuns(database));
+afterAll(() => database.close());
+
+const count = 5;
+const start = new Date('2026-05-01T08:00:00Z');
+const names = ['name', 'total', 'note'];
+
+async function published() {
+  const world = await syncWorld(ctx, memoryErp([...datedFields, field('note')]));
+  world.erp.at = start;
+  world.erp.deleted = new Map();
+  for (let id = 1; id <= count; id += 1) world.erp.put(id, { note: `note ${id}` });
+  world.erp.at = new Date(start.getTime() + 18_000_000);
+  await world.sync('incremental');
+  const app = createApp(ctx);
+  const { secret } = await makeKey(ctx, world.organizationId, { permissions: ['write'] });
+  const api = apiOf(app, secret);
+  const made = await api('post', '/api-schema', {
+    name: 'Things',
+    endpoints: [
+      {
+        name: 'things',
+        recordType: 'thing',
+        description: 'Things',
+        fields: names.map((name) => ({ name, source: name, description: name })),
+        filters: [{ field: 'total', operators: ['gte'] }],
+        sorts: ['name'],
+        defaultSort: { field: 'name', order: 'asc' },
+        maxPageSize: 100,
+      },
+    ],
+  });
+  expect((await api('post', `/api-schema/${made.body.id}/publish`, { revision: made.body.revision })).status).toBe(202);
+  await publicationsSettled(ctx);
+  const read = async (address = '/things?sort=name'): Promise<Record<string, unknown>[]> => {
+    const { status, body } = await supertest(app)
+      .get(`/api/public/v1${address}`)
+      .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': world.organizationId });
+    expect([status, body.error]).toEqual([200, undefined]);
+    return body.data;
+  };
+  return { world, read };
+}
+
+/** The ERP's clock goes on, and its fields are other ones. */
+function become({ erp }: SyncWorld, fields: readonly FieldMetadata[]): void {
+  erp.at = new Date((erp.at ?? start).getTime() + 3_600_000);
+  erp.fields = [...fields];
+}
+const columns = (world: SyncWorld) =>
+  world.query(`select column_name as c, state from ${world.schema}.record_columns where field in ('total', 'note') order by position`);
+
+describe('a published version over changes of fields', () => {
+  it('a type that changes: the old column takes what it can, in full and incremental runs', async () => {
+    const { world, read } = await published();
+    expect((await read())[0]).toMatchObject({ name: 'name 1', total: 1.5, note: 'note 1' });
+    become(world, [field('name'), field('total', 'text'), field('modified', 'time'), field('note')]);
+    world.erp.put(2, { total: 'two pounds', note: 'note 2' });
+    const run = await world.sync('incremental');
+    expect(run).toMatchObject({ status: 'succeeded', mode: 'full' });
+    expect(await world.events(run.id)).toContain('the fields of the record type changed in the ERP');
+    expect(await columns(world)).toEqual([
+      { c: 'f_total', state: 'replaced' },
+      { c: 'f_note', state: 'live' },
+      { c: 'f_total_2', state: 'live' },
+    ]);
+    expect((await read()).map(({ total }) => total)).toEqual([1.5, null, 3.5, 4.5, 5.5]);
+
+    become(world, world.erp.fields);
+    world.erp.put(3, { total: '33.25', note: 'note 3' });
+    world.erp.put(6, { total: 'six', note: 'note 6' });
+    expect(await world.sync('incremental')).toMatchObject({ mode: 'incremental', counts: { inserted: 1, updated: 1 } });
+    expect((await read()).map(({ total }) => total)).toEqual([1.5, null, 33.25, 4.5, 5.5, null]);
+    expect((await read('/things?total_gte=5')).map(({ name }) => name)).toEqual(['name 3', 'name 5']);
+
+    become(world, [field('name'), field('total', 'number'), field('modified', 'time'), field('note')]); // and back again
+    world.erp.put(2, { total: '2', note: 'note 2' });
+    world.erp.put(6, { total: '6', note: 'note 6' });
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'full' });
+    expect((await read()).map(({ total }) => total)).toEqual([1.5, 2, 33.25, 4.5, 5.5, 6]);
+    expect((await columns(world)).map(({ state }) => state)).toEqual(['replaced', 'live', 'replaced', 'live']);
+  });
+
+  it('a field that vanishes keeps its values and gives null for new records; back again it is filled by a complete read', async () => {
+    const { world, read } = await published();
+    become(world, datedFields);
+    for (const id of [2, 6]) world.erp.put(id, { name: `name ${id}!` });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'succeeded',
+      mode: 'incremental',
+      counts: { inserted: 1, updated: 1 },
+    });
+    expect((await read()).map(({ name, note }) => [name, note])).toEqual([
+      ['name 1', 'note 1'],
+      ['name 2!', 'note 2'],
+      ['name 3', 'note 3'],
+      ['name 4', 'note 4'],
+      ['name 5', 'note 5'],
+      ['name 6!', null],
+    ]);
+    expect(await columns(world)).toContainEqual({ c: 'f_note', state: 'vanished' });
+
+    become(world, [...datedFields, field('note')]);
+    for (const [id, { modifiedAt }] of [...world.erp.records]) world.erp.put(id, { note: `new ${id}` }, { modifiedAt });
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'full' });
+    expect((await read()).map(({ note }) => note)).toEqual([1, 2, 3, 4, 5, 6].map((id) => `new ${id}`));
+    expect(await columns(world)).toContainEqual({ c: 'f_note', state: 'live' });
+    become(world, world.erp.fields);
+    expect(await world.sync('incremental')).toMatchObject({ mode: 'incremental', generation: '3' });
+  });
+});

@@ -1,0 +1,334 @@
+// Incremental runs: what they read, what they leave alone, and what the public bugs of other products teach them. Each of those bugs
+// is named in the words of the specification.
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { datedFields, endOpenRuns, erpError, field, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
+
+let database: TestDatabase;
+let ctx: Ctx;
+beforeAll(async () => {
+  database = await testDatabase();
+  ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } } };
+});
+afterEach(() => endOpenRuns(database));
+afterAll(() => database.close());
+
+const start = new Date('2026-05-01T08:00:00Z');
+const minuteMs = 60_000;
+const wait = ({ erp }: SyncWorld, minutes: number): void => {
+  erp.at = new Date((erp.at ?? start).getTime() + minutes * minuteMs);
+};
+
+/** `count` records that were changed hours ago, loaded; the ERP's clock stands. */
+async function loaded(count: number, options = {}, fields = datedFields): Promise<SyncWorld> {
+  const world = await syncWorld(ctx, memoryErp(fields), options);
+  world.erp.at = start;
+  world.erp.deleted = new Map();
+  for (let id = 1; id <= count; id += 1) world.erp.put(id);
+  wait(world, 300);
+  expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'full', counts: { inserted: count } });
+  wait(world, 60);
+  world.erp.calls.length = 0;
+  return world;
+}
+const versions = (world: SyncWorld) =>
+  world.query<{ id: string; xmin: string; generation: string }>(
+    `select id, xmin::text, generation from ${world.schema}.thing_1 order by id`,
+  );
+const highWater = async (world: SyncWorld) => (await world.state())?.highWater;
+const asked = ({ erp }: SyncWorld) => erp.calls.map(({ operation }) => operation);
+const check = (run: { proof: readonly { check: string }[] }, name: string) => run.proof.find((proof) => proof.check === name);
+
+describe('an incremental run', () => {
+  it('without changes asks little, writes no row and draws no generation', async () => {
+    const world = await loaded(25);
+    const before = await versions(world);
+    const run = await world.sync('incremental');
+    expect(run).toMatchObject({
+      status: 'succeeded',
+      mode: 'incremental',
+      generation: '1',
+      counts: { fetched: 0, inserted: 0, updated: 0, unchanged: 0, deleted: 0, rejected: 0 },
+    });
+    expect(run.proof.map(({ check: name }) => name)).toEqual(['pages', 'changed', 'open', 'feed', 'count', 'staged', 'fields']);
+    expect(await versions(world)).toEqual(before);
+    expect(asked(world)).toEqual(['now', 'readPage', 'deletedSince', 'count']);
+    expect(await world.staged()).toBe(0);
+  });
+
+  it('changes exactly the rows that were edited, deleted and inserted', async () => {
+    const world = await loaded(400);
+    const before = await versions(world);
+    for (let id = 1; id <= 100; id += 1) world.erp.put(id, { name: `edited ${id}` });
+    for (let id = 201; id <= 210; id += 1) world.erp.drop(id);
+    for (let id = 501; id <= 510; id += 1) world.erp.put(id);
+    const run = await world.sync('incremental');
+    expect(run).toMatchObject({
+      status: 'succeeded',
+      generation: '2',
+      counts: { fetched: 110, inserted: 10, updated: 100, unchanged: 0, deleted: 10 },
+    });
+    const after = await versions(world);
+    const same = ({ id }: { id: string }) => Number(id) > 100 && !(Number(id) > 200 && Number(id) <= 210) && Number(id) <= 500;
+    expect(after.filter(same)).toEqual(before.filter(same));
+    expect(after.filter(({ generation }) => generation === '2')).toHaveLength(110);
+    expect(after).toHaveLength(400);
+    expect(await world.query(`select count(*) as n from ${world.schema}.tombstones`)).toEqual([{ n: '10' }]);
+    expect(check(run, 'feed')).toMatchObject({ facts: { available: true, deleted: 10 } });
+    const state = await world.state();
+    wait(world, 10);
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'succeeded',
+      generation: '2',
+      counts: { inserted: 0, updated: 0, deleted: 0 },
+    });
+    expect(await versions(world)).toEqual(after);
+    expect(await world.state()).toMatchObject({ generation: '2', epoch: state?.epoch, rowCount: 400 });
+  });
+
+  it('is a full one when asked, at a first load, for a new column, and where the ERP tells no modification time', async () => {
+    const world = await loaded(5);
+    expect(await world.sync('incremental')).toMatchObject({ mode: 'incremental' });
+    expect(await world.sync('full')).toMatchObject({ mode: 'full', counts: { fetched: 5 } });
+    const undated = await syncWorld(ctx, memoryErp());
+    undated.erp.put(1);
+    for (const _ of [1, 2]) expect(await undated.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'full' });
+  });
+
+  it('a new column null for old rows: a field that appears is filled by a complete read before anything may show it', async () => {
+    const world = await loaded(25);
+    world.erp.fields.push(field('note'));
+    for (const { id, modifiedAt } of [...world.erp.records.values()]) world.erp.put(id, { note: `note ${id}` }, { modifiedAt });
+    const soon = { ...ctx, settings: { ...ctx.settings, sync: { ...ctx.settings.sync, metadataMaxAgeMs: 0 } } };
+    const id = await world.queue('incremental');
+    await world.work(await world.claim(), undefined, soon);
+    expect(await world.row(id)).toMatchObject({ status: 'succeeded', mode: 'full', counts: { updated: 25 } });
+    expect((await world.rows()).every(({ id: key, f_note: note }) => note === `note ${key}`)).toBe(true);
+    expect(await world.query(`select distinct state from ${world.schema}.record_columns`)).toEqual([{ state: 'live' }]);
+    expect(await world.sync('incremental')).toMatchObject({ mode: 'incremental' });
+  });
+
+  it('notices fields by itself once its description of the ERP is old', async () => {
+    const world = await loaded(1);
+    await world.sync('incremental');
+    const before = asked(world).filter((operation) => operation === 'metadata').length;
+    const old = { ...ctx, clock: { ...ctx.clock, now: () => new Date(Date.now() + 25 * 60 * minuteMs) } };
+    const id = await world.queue('incremental');
+    await world.work(await world.claim(), undefined, old);
+    expect(await world.row(id)).toMatchObject({ status: 'succeeded' });
+    expect(asked(world).filter((operation) => operation === 'metadata')).toHaveLength(before + 1);
+  });
+});
+
+describe('a description of the ERP that an older version stored', () => {
+  it('is read anew, as it does not say what is open and when it was changed', async () => {
+    const world = await loaded(2);
+    await inTransaction(world.tenant, (tx) =>
+      tx.raw(
+        `update erp_metadata set record_types = (select jsonb_agg(t - 'openWhen' - 'modifiedField') from jsonb_array_elements(record_types) t)`,
+      ),
+    );
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'incremental' });
+    expect(asked(world).filter((operation) => operation === 'metadata')).toHaveLength(1);
+  });
+
+  it('stays in use when the ERP refuses only to describe itself anew', async () => {
+    const world = await loaded(2);
+    world.erp.onCall = ({ operation }) => {
+      if (operation === 'metadata') throw erpError('answer', 'UNEXPECTED_ANSWER');
+    };
+    const old = { ...ctx, clock: { ...ctx.clock, now: () => new Date(Date.now() + 25 * 60 * minuteMs) } };
+    const id = await world.queue('incremental');
+    await world.work(await world.claim(), undefined, old);
+    expect(await world.row(id)).toMatchObject({ status: 'succeeded' });
+  });
+});
+
+describe('the high-water mark', () => {
+  it('follows what was seen, stays behind the clock, and never goes back', async () => {
+    const world = await loaded(3);
+    expect(await highWater(world)).toBe('2026-05-01T12:55:00Z'); // the clock stood at 13:00 when the full run began
+    world.erp.put(1, { name: 'x' }, { modifiedAt: '2026-05-01T13:30:00Z' });
+    await world.sync('incremental');
+    expect(await highWater(world)).toBe('2026-05-01T13:30:00Z');
+    world.erp.put(2, { name: 'x' }, { modifiedAt: '2026-05-01T13:59:00Z' }); // a minute before the clock
+    await world.sync('incremental');
+    expect(await highWater(world)).toBe('2026-05-01T13:55:00Z');
+    await world.sync('incremental');
+    expect(await highWater(world)).toBe('2026-05-01T13:55:00Z');
+  });
+
+  it('cursor advanced by a failed attempt: it stays where it was, and what was missed comes with the next run', async () => {
+    const world = await loaded(3);
+    world.erp.put(2, { name: 'edited' });
+    const before = await highWater(world);
+    world.erp.onCall = ({ operation }) => {
+      if (operation === 'count') throw erpError('forbidden', 'RECORD_TYPE_HIDDEN');
+    };
+    expect(await world.sync('incremental')).toMatchObject({ status: 'failed' });
+    expect(await highWater(world)).toBe(before);
+    world.erp.onCall = () => undefined;
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
+  });
+
+  it('rows that become visible after the cursor passed: the overlap reads them', async () => {
+    const world = await loaded(3);
+    world.erp.put(1, { name: 'seen' });
+    await world.sync('incremental');
+    // Saved a few minutes before what was seen, committed after the run.
+    const late = new Date((world.erp.at ?? start).getTime() - 9 * minuteMs).toISOString().replace('.000Z', 'Z');
+    world.erp.put(2, { name: 'late' }, { modifiedAt: late });
+    wait(world, 15);
+    expect(await world.sync('incremental')).toMatchObject({ counts: { updated: 1 } });
+    expect((await world.rows())[1]).toMatchObject({ f_name: 'late' });
+  });
+
+  it('cursor ties cut by a page boundary: records of one second come whole', async () => {
+    const world = await loaded(50);
+    for (let id = 1; id <= 35; id += 1) world.erp.put(id, { name: 'same second' });
+    expect(await world.sync('incremental')).toMatchObject({ counts: { updated: 35 } });
+    expect(world.erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId)).toEqual([
+      null,
+      '10',
+      '20',
+      '30',
+    ]);
+  });
+});
+
+describe('what changes behind the modification time', () => {
+  const invoices = [...datedFields, { ...field('unpaid', 'number'), volatile: true }, { ...field('status', 'list'), volatile: true }];
+  async function openAndClosed(): Promise<SyncWorld> {
+    const world = await syncWorld(ctx, memoryErp(invoices));
+    world.erp.openWhen = { field: 'unpaid', isNoneOf: ['0'] };
+    world.erp.at = start;
+    world.erp.deleted = new Map();
+    for (let id = 1; id <= 30; id += 1) {
+      const paid = id > 20;
+      world.erp.put(id, { unpaid: paid ? '0.00' : `${id}.50`, status: paid ? 'B' : 'A' }, { labels: { status: paid ? 'Paid' : 'Open' } });
+    }
+    wait(world, 300);
+    await world.sync('incremental');
+    wait(world, 60);
+    world.erp.calls.length = 0;
+    return world;
+  }
+
+  it('a value that changes without its modified date: open records are compared, and only those that differ are read', async () => {
+    const world = await openAndClosed();
+    world.erp.shift(7, { unpaid: '0', status: 'B' }, { status: 'Paid' });
+    world.erp.shift(8, { unpaid: '8.5' }); // the same number in other digits
+    const run = await world.sync('incremental');
+    expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 1, updated: 1 } });
+    expect(check(run, 'open')).toMatchObject({ facts: { checked: 20, read: 1 } });
+    expect((await world.rows())[6]).toMatchObject({ f_unpaid: '0', f_status: 'B', l_status: 'Paid' });
+    expect(asked(world)).toEqual(['now', 'readPage', 'scan', 'readByIds', 'deletedSince', 'count']);
+  });
+
+  it('a renamed label and a reopened record are found by the nightly scan', async () => {
+    const world = await openAndClosed();
+    world.erp.shift(25, {}, { status: 'Paid In Full' });
+    world.erp.shift(26, { unpaid: '3' });
+    expect(await world.sync('incremental')).toMatchObject({ counts: { updated: 0 } });
+    wait(world, 24 * 60);
+    const run = await world.sync('incremental');
+    expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 2, updated: 2 } });
+    expect(check(run, 'scan')).toMatchObject({ facts: { listed: 30, fetched: 2, absent: 0 } });
+    wait(world, 60);
+    expect((await world.sync('incremental')).proof.map(({ check: name }) => name)).toContain('count');
+  });
+
+  it('child changed without its parent: where lines are volatile, open records are read whole', async () => {
+    const lines = { ...field('lines', 'lines', [{ ...field('shipped', 'number'), volatile: true }]), volatile: true };
+    const world = await syncWorld(ctx, memoryErp([...datedFields, lines]));
+    world.erp.openWhen = 'always';
+    world.erp.at = start;
+    world.erp.deleted = new Map();
+    for (let id = 1; id <= 3; id += 1) world.erp.put(id, {}, { lines: [{ shipped: '0' }] });
+    wait(world, 300);
+    await world.sync('incremental');
+    wait(world, 60);
+    const held = world.erp.records.get('2');
+    if (held !== undefined) world.erp.records.set('2', { ...held, lines: [{ shipped: '4' }] });
+    expect(await world.sync('incremental')).toMatchObject({ counts: { fetched: 3, updated: 1, unchanged: 2 } });
+    expect((await world.rows())[1]).toMatchObject({ f_lines: [{ shipped: 4 }] });
+  });
+
+  it('a change that neither time nor state betrays is found by the scan, by its modification time', async () => {
+    const world = await openAndClosed();
+    world.erp.put(28, { name: 'came late', unpaid: '0', status: 'B' }, { modifiedAt: '2026-05-01T09:00:00Z', labels: { status: 'Paid' } });
+    expect(await world.sync('incremental')).toMatchObject({ counts: { updated: 0 } });
+    wait(world, 24 * 60);
+    expect(await world.sync('incremental')).toMatchObject({ counts: { updated: 1 } });
+  });
+});
+
+describe('rejected records', () => {
+  const reject = (id: string) => ({ id, code: 'VALUE_UNREADABLE', message: 'total is not a number' });
+
+  it('a rejected record lost behind the watermark: it is read again by each run until it can be stored', async () => {
+    const world = await loaded(12);
+    world.erp.rejects.set('5', reject('5'));
+    world.erp.put(5, { name: 'bad' });
+    expect(await world.sync('incremental')).toMatchObject({ status: 'partial', counts: { rejected: 1, deleted: 0 } });
+    wait(world, 300);
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'partial',
+      error: { code: 'RECORDS_REJECTED' },
+      counts: { rejected: 1 },
+    });
+    expect((await world.rows())[4]).toMatchObject({ f_name: 'name 5' });
+    wait(world, 300);
+    world.erp.rejects.clear();
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1, rejected: 0 } });
+    expect((await world.rows())[4]).toMatchObject({ f_name: 'bad' });
+  });
+
+  it('one that is deleted in the ERP is closed, whether or not it was ever stored', async () => {
+    const world = await loaded(12);
+    for (const id of ['5', '40']) {
+      world.erp.rejects.set(id, reject(id));
+      world.erp.put(id, { name: 'bad' });
+    }
+    expect(await world.sync('incremental')).toMatchObject({ status: 'partial', counts: { rejected: 2 } });
+    wait(world, 300);
+    world.erp.rejects.clear();
+    for (const id of ['5', '40']) world.erp.records.delete(id);
+    const run = await world.sync('incremental');
+    expect(run).toMatchObject({ status: 'succeeded', counts: { deleted: 1, rejected: 0 } });
+    expect(await world.query(`select id from ${world.schema}.rejections`)).toEqual([]);
+    expect(await world.rows()).toHaveLength(11);
+  });
+
+  it('a locked record skipped while the run is green: what is listed and never comes fails the run', async () => {
+    const world = await loaded(12);
+    world.erp.locked.add('40');
+    const before = await versions(world);
+    expect(await world.sync('incremental')).toMatchObject({ status: 'failed', error: { code: 'COUNT_MISMATCH' } });
+    expect(await versions(world)).toEqual(before);
+    world.erp.locked.clear();
+    world.erp.put(40);
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { inserted: 1 } });
+  });
+});
+
+describe('the volume of a run', () => {
+  it('far from that of the last runs is a warning in the proof, no failure', async () => {
+    const world = await loaded(300);
+    for (let n = 0; n < 5; n += 1) {
+      wait(world, 30);
+      world.erp.put(1, { name: `edit ${n}` });
+      expect(check(await world.sync('incremental'), 'volume')).toBeUndefined();
+    }
+    wait(world, 30);
+    world.erp.put(1, { name: 'usual' });
+    expect(check(await world.sync('incremental'), 'volume')).toMatchObject({ passed: true, facts: { fetched: 1, level: 'info' } });
+    wait(world, 30);
+    for (let id = 1; id <= 300; id += 1) world.erp.put(id, { name: 'unusual' });
+    const run = await world.sync('incremental');
+    expect(run.status).toBe('succeeded');
+    expect(check(run, 'volume')).toMatchObject({ passed: true, facts: { fetched: 300, low: 1, high: 1, level: 'warning' } });
+  });
+});

@@ -1,0 +1,144 @@
+// An incremental run that is interrupted at each of its steps: another process goes on from there, and the outcome is the same.
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { readRunState } from '../../src/warehouse/run-row.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { asAdmin, datedFields, endOpenRuns, field, memoryErp, type Operation, type SyncWorld, syncWorld, until } from './fixture.ts';
+
+let database: TestDatabase;
+let ctx: Ctx;
+beforeAll(async () => {
+  database = await testDatabase();
+  const short = { pageSize: 10, leaseMs: 300, renewMs: 10_000 };
+  ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, ...short } } };
+});
+afterEach(() => endOpenRuns(database));
+afterAll(() => database.close());
+
+const start = new Date('2026-05-01T08:00:00Z');
+const wait = ({ erp }: SyncWorld, hours: number): void => {
+  erp.at = new Date((erp.at ?? start).getTime() + hours * 3_600_000);
+};
+const fields = [...datedFields, { ...field('unpaid', 'number'), volatile: true }];
+
+/** With something to do for every step: pages, a rejected record, open ones, deletions told and untold, a scan that is due. */
+async function busy(): Promise<SyncWorld> {
+  const world = await syncWorld(ctx, memoryErp(fields));
+  const { erp } = world;
+  erp.at = start;
+  erp.deleted = new Map();
+  erp.openWhen = { field: 'unpaid', isNoneOf: ['0'] };
+  for (let id = 1; id <= 40; id += 1) erp.put(id, { unpaid: id <= 10 ? '5' : '0' });
+  erp.rejects.set('40', { id: '40', code: 'BAD', message: 'bad' });
+  wait(world, 5);
+  await world.sync('full');
+  wait(world, 30);
+  erp.rejects.clear();
+  for (let id = 11; id <= 35; id += 1) erp.put(id, { name: `edited ${id}`, unpaid: '0' });
+  erp.shift(3, { unpaid: '4' });
+  erp.shift(39, { unpaid: '1' });
+  erp.drop(36);
+  erp.records.delete('37');
+  erp.put(41, { unpaid: '0' });
+  erp.calls.length = 0;
+  return world;
+}
+const content = async (world: SyncWorld) =>
+  (await world.query<{ row: string }>(`select (to_jsonb(t) - 'changed_at')::text as row from ${world.schema}.thing_1 t order by id`)).map(
+    ({ row }) => row,
+  );
+
+let expected: string[] = [];
+let calls: Operation[] = [];
+const counts = { fetched: 29, inserted: 2, updated: 27, unchanged: 0, deleted: 2, rejected: 0 };
+beforeAll(async () => {
+  const world = await busy();
+  expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts });
+  expected = await content(world);
+  calls = world.erp.calls.map(({ operation }) => operation);
+});
+
+describe('an interrupted incremental run', () => {
+  it('asks the ERP in the order of its steps', () => {
+    expect(calls).toEqual([
+      ...['now', 'readPage', 'readPage', 'readPage', 'readByIds', 'scan', 'readByIds', 'deletedSince', 'readByIds'],
+      ...['count', 'scan', 'readByIds', 'scan', 'count', 'deletedSince'],
+    ]);
+  });
+
+  it('goes on after a worker that is lost at any of its questions, and ends the same', async () => {
+    for (let n = 0; n < calls.length; n += 1) {
+      const world = await busy();
+      const id = await world.queue('incremental');
+      let left = n;
+      const standing = new Promise<void>((resolve) => {
+        world.erp.onCall = async () => {
+          left -= 1;
+          if (left >= 0) return;
+          resolve();
+          await new Promise(() => undefined);
+        };
+      });
+      void world.work(await world.claim(100));
+      await standing;
+      world.erp.onCall = () => undefined;
+      const run = await world.drive(id);
+      expect(run, `lost at ${n}, ${calls[n]}`).toMatchObject({ status: 'succeeded', mode: 'incremental', attempt: 2, counts });
+      expect(await content(world)).toEqual(expected);
+      expect(await world.query(`select from ${world.schema}.staged_deletions`)).toEqual([]);
+    }
+  });
+
+  it('zombie writer: a worker whose lease was taken changes nothing with what it still reads', async () => {
+    const world = await busy();
+    const id = await world.queue('incremental');
+    let wake: () => void = () => undefined;
+    const standing = new Promise<void>((stood) => {
+      world.erp.onCall = ({ operation }) =>
+        operation === 'deletedSince'
+          ? new Promise<void>((resolve) => {
+              wake = resolve;
+              stood();
+            })
+          : undefined;
+    });
+    const lost = world.work(await world.claim(300));
+    await standing;
+    world.erp.onCall = () => undefined;
+    expect(await world.drive(id)).toMatchObject({ status: 'succeeded', counts });
+    const after = await world.state();
+    for (const key of world.erp.records.keys()) world.erp.put(key, { name: 'zombie' });
+    wake();
+    await lost;
+    expect(await content(world)).toEqual(expected);
+    expect(await world.state()).toEqual(after);
+    expect(await world.row(id)).toMatchObject({ status: 'succeeded' });
+  });
+
+  it('killed while publishing: published again without asking the ERP, deletions and mark included', async () => {
+    const world = await busy();
+    const id = await world.queue('incremental');
+    const holder = await ctx.db.data.connect();
+    await holder.query(`begin; select from ${world.schema}.record_state for update`);
+    const working = world.work(await world.claim(60_000));
+    await until(async () => (await world.row(id)).status === 'publishing', 'publishing');
+    const planned = await readRunState(ctx.db.data, world.schema, id);
+    expect(planned?.plan).toMatchObject({ mode: 'incremental', step: 'done', scanned: true, feed: 'available' });
+    await asAdmin(database, async (admin) => {
+      await until(async () => {
+        const { rows } = await admin.raw("select pid from pg_stat_activity where wait_event_type = 'Lock' and query like '%record_state%'");
+        for (const { pid } of rows) await admin.raw('select pg_terminate_backend(?)', [pid]);
+        return rows.length > 0;
+      }, 'the lock');
+    });
+    await working;
+    await holder.query('rollback');
+    holder.release();
+    world.erp.onCall = () => {
+      throw new Error('the ERP must not be asked');
+    };
+    expect(await world.drive(id)).toMatchObject({ status: 'succeeded', counts });
+    expect(await content(world)).toEqual(expected);
+    expect((await world.state())?.highWater).toBe('2026-05-02T18:55:00Z');
+  });
+});
