@@ -9,4 +9,4 @@ COPY src src
 COPY migrations migrations
 USER node
 EXPOSE 8080
-CMD ["node", "--max-semi-space-size=4", "scripts/run.mjs", "serve"]
+CMD ["node", "--max-semi-space-size=4", "--heap-growing-percent=30", "scripts/run.mjs", "serve"]

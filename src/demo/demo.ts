@@ -9,12 +9,21 @@ import { closeDatabase, type OpenDatabase, openDatabase, type Service, startServ
 import { type DemoFile, demoKeys, readDemoFile, writeDemoFile } from './keys.ts';
 import { managementClient } from './management-client.ts';
 import { type NetsuiteAccount, startNetsuiteAccount } from './netsuite/account.ts';
+import type { DayReport } from './netsuite/replay.ts';
 import { type Progress, showProgress } from './progress.ts';
 import { demoEndpoints } from './schema.ts';
 import { connect, publishSchema, readMetadata, syncRecords } from './set-up.ts';
 
 const shippedData = fileURLToPath(new URL('./data', import.meta.url));
 const accountId = 'TSTDRV1234567';
+/** The shipped data's days from here on are held back: business time brings one a minute. Other data are loaded whole. */
+const replayFrom = '2011-08-22';
+
+/** Tells what scheduled runs will bring next; the first days come while the set-up is still talking. */
+function announceDay(day: string, { inserted, daysLeft }: DayReport): void {
+  const left = daysLeft === 0 ? "The shop's days have run out: nothing new comes from now on." : `${daysLeft} days left.`;
+  console.log(`The shop's ${day} came in: ${inserted.transaction} transactions. ${left}`);
+}
 
 /** The same port as last time when it is free, so that pasted addresses go on working. */
 async function startAccount(
@@ -29,6 +38,8 @@ async function startAccount(
     admin: opened.embedded.connection,
     database: 'netsuite_account',
     dataFolder: config.DEMO_DATA ?? shippedData,
+    ...(config.DEMO_DATA === undefined && { replayFrom }),
+    onDay: announceDay,
     accountId,
     onProgress: (_step: string, done: number, total: number) => progress.part(done, total),
   };
@@ -108,6 +119,12 @@ export async function startDemo(config: Config, life: Lifecycle): Promise<void> 
     progress.end();
     await writeDemoFile(config.DATA_DIR, file);
     console.log(tour(file, config.DATA_DIR));
+    console.log(
+      account.daysLeft() === 0
+        ? "The shop's days have run out: nothing new comes from now on.\n"
+        : `A day of the shop passes each minute, and a run of each sync brings it in: ${account.daysLeft()} days to come.\n`,
+    );
+    account.startBusinessTime();
   } finally {
     progress.end();
   }

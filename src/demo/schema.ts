@@ -1,4 +1,4 @@
-// What the demo publishes as v1: customers and invoices with their lines, named as a customer of the wholesaler would name them.
+// What the demo publishes as v1: customers, items, invoices and credit memos with their lines, named as a customer of the wholesaler would name them.
 
 const text = ['eq', 'contains', 'starts_with'];
 const range = ['eq', 'gte', 'lte', 'gt', 'lt'];
@@ -72,8 +72,43 @@ const customers = {
   maxPageSize: 1000,
 };
 
-export const demoEndpoints = [invoices, customers];
+const creditMemos = {
+  ...invoices,
+  name: 'credit-memos',
+  recordType: 'creditMemo',
+  description: 'Credits given to wholesale customers, with their lines.',
+  fields: invoices.fields
+    .filter(({ name }) => name !== 'dueDate' && name !== 'amountDue')
+    .map((given) => ({ ...given, description: given.description.replace('invoice', 'credit memo') })),
+  filters: invoices.filters.filter((filter) => filter.field !== 'dueDate' && filter.field !== 'amountDue'),
+  sorts: invoices.sorts.filter((sort) => sort !== 'dueDate' && sort !== 'amountDue'),
+};
+
+const items = {
+  name: 'items',
+  recordType: 'item',
+  description: 'What the wholesaler sells.',
+  fields: [
+    field('code', 'itemid', 'Stock code'),
+    field('name', 'displayname', 'Name; some have none'),
+    field('isInactive', 'isinactive', 'No longer sold'),
+    field('modifiedAt', 'lastmodifieddate', 'When the ERP last changed the item'),
+  ],
+  filters: [
+    { field: 'code', operators: text },
+    { field: 'name', operators: text },
+    { field: 'isInactive', operators: ['eq'] },
+    { field: 'modifiedAt', operators: dates },
+  ],
+  sorts: ['code', 'name', 'modifiedAt'],
+  defaultSort: { field: 'code', order: 'asc' },
+  maxPageSize: 1000,
+};
+
+export const demoEndpoints = [invoices, customers, items, creditMemos];
 export const demoRecordTypes = [
   { recordType: 'customer', name: 'Customers' },
+  { recordType: 'item', name: 'Items' },
+  { recordType: 'creditMemo', name: 'Credit memos' },
   { recordType: 'invoice', name: 'Invoices' },
 ];

@@ -73,7 +73,7 @@ export async function readMetadata(call: Call): Promise<void> {
 }
 
 const Configs = z.object({
-  data: z.array(z.object({ id: z.string(), recordType: z.string(), lastRun: z.object({ id: z.string(), status: z.string() }).nullable() })),
+  data: z.array(z.object({ id: z.string(), recordType: z.string(), lastRun: z.object({ status: z.string() }).nullable() })),
 });
 
 type WatchedRun = {
@@ -95,24 +95,34 @@ async function watchRun(ctx: Ctx, organizationId: string, runId: string, progres
   });
 }
 
+const isDone = (status: string | undefined): boolean => status === 'succeeded' || status === 'partial';
+
+/** Starts what was never synced, and waits for it. Every minute a scheduled run looks for changes from then on. */
 export async function syncRecords(ctx: Ctx, organizationId: string, call: Call, progress: Progress): Promise<void> {
   const { data: configs } = await call('GET', '/sync-configs', Configs);
-  for (const [index, { recordType, name }] of demoRecordTypes.entries()) {
+  const started: { name: string; runId: string }[] = [];
+  for (const { recordType, name } of demoRecordTypes) {
     const known = configs.find((config) => config.recordType === recordType);
-    if (known?.lastRun?.status === 'succeeded' || known?.lastRun?.status === 'partial') continue;
-    progress.step(`Syncing ${name.toLowerCase()}`);
+    if (isDone(known?.lastRun?.status) || (await hasRecords(ctx, organizationId, recordType))) continue;
     const config =
-      known ??
-      (await call('POST', '/sync-configs', Identified, {
-        recordType,
-        name,
-        schedule: `${index}-59/15 * * * *`,
-        timezone: 'Europe/London',
-      }));
-    const run = await call('POST', `/sync-configs/${config.id}/trigger`, Identified, {});
-    await watchRun(ctx, organizationId, run.id, progress);
+      known ?? (await call('POST', '/sync-configs', Identified, { recordType, name, schedule: '* * * * *', timezone: 'Europe/London' }));
+    started.push({ name, runId: (await call('POST', `/sync-configs/${config.id}/trigger`, Identified, {})).id });
+  }
+  for (const { name, runId } of started) {
+    progress.step(`Syncing ${name.toLowerCase()}`);
+    await watchRun(ctx, organizationId, runId, progress);
   }
 }
+
+/** A later run may be under way when an earlier one has long filled the table. */
+const hasRecords = async (ctx: Ctx, organizationId: string, recordType: string): Promise<boolean> =>
+  inTransaction({ db: ctx.db, organizationId }, async (tx) => {
+    const done = await tx('sync_runs')
+      .where({ organization_id: organizationId, record_type: recordType })
+      .whereIn('status', ['succeeded', 'partial'])
+      .first('id');
+    return done !== undefined;
+  });
 
 const Schema = z.object({ id: z.string(), version: z.string(), status: z.string(), revision: z.number() });
 const Schemas = z.object({ data: z.array(Schema) });
