@@ -109,6 +109,8 @@ export async function startDemo(config: Config, life: Lifecycle): Promise<void> 
     const settings = {
       ...config.settings,
       erp: { ...config.settings.erp, allowedHosts: [new URL(account.url).host, ...config.settings.erp.allowedHosts] },
+      // A demo is one process with its ERP beside it: what a killed one was working on need not wait for another, nor the ERP be spared.
+      sync: { ...config.settings.sync, leaseMs: 4_000, renewMs: 1_000, retryBaseMs: 500, retryMaxMs: 5_000 },
     };
     const log = openLog(config.LOG_LEVEL === 'info' ? 'warn' : config.LOG_LEVEL);
     const service = await life.open(
