@@ -4,7 +4,7 @@ export default defineConfig({
   test: {
     globalSetup: ['test/setup/global.ts'],
     include: ['test/**/*.test.ts'],
-    exclude: ['test/browser/**'],
+    exclude: ['test/browser/**', '**/node_modules/**'],
     testTimeout: 20_000,
     hookTimeout: 60_000,
     maxWorkers: 3,

@@ -1,5 +1,6 @@
 // The environment, read through one schema that reports every problem at once. Only main.ts hands it process.env.
 import { isIP } from 'node:net';
+import path from 'node:path';
 import { z } from 'zod';
 import type { EncryptionKey } from './core/keyring.ts';
 import type { Settings } from './core/settings.ts';
@@ -37,6 +38,11 @@ const trustedProxies = z.string().transform((text, problem): boolean | number | 
   problem.addIssue({ code: 'custom', message: 'must be true, false, a number of proxies, or addresses and networks separated by commas' });
   return z.NEVER;
 });
+/** An address as a DNS client takes it: 9.9.9.9, 127.0.0.1:5353, 2620:fe::fe or [::1]:5353. */
+const isServerAddress = (text: string): boolean => {
+  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([\d.]+|[\da-f:]+))(?::(\d{1,5}))?$/i.exec(text) ?? [];
+  return isIP(bracketed ?? plain ?? '') !== 0 && Number(port ?? 53) <= 65_535;
+};
 const postgresUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must be a postgres:// address');
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https address' });
 const isOrigin = (text: string): boolean => {
@@ -76,6 +82,7 @@ export const Environment = z.object({
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   TRUST_PROXY: trustedProxies.default(false),
   CORS_ORIGINS: list.refine((origins) => origins.every(isOrigin), 'must be web origins such as https://shop.example'),
+  ALLOW_SIGNUP: flag(false),
   RATE_LIMIT_PER_MINUTE: whole(1, 1_000_000, 60),
   READ_TIMEOUT_MS: whole(100, 600_000, 10_000),
   ALLOWED_ERP_HOSTS: list,
@@ -87,6 +94,15 @@ export const Environment = z.object({
   OIDC_AUDIENCE: z.string().min(1).optional(),
   OIDC_JWKS_URI: httpUrl.optional(),
   OIDC_USERINFO_URI: httpUrl.optional(),
+  OIDC_CLIENT_ID: z.string().min(1).optional(),
+  OIDC_CLIENT_SECRET: z.string().min(1).optional(),
+  SMTP_URL: z
+    .string()
+    .regex(/^smtps?:\/\//, 'must be an smtp:// or smtps:// address')
+    .optional(),
+  MAIL_FROM: z.string().min(3).max(320).default('Portal Service <portal@localhost>'),
+  DNS_SERVERS: list.refine((servers) => servers.every(isServerAddress), 'must be IP addresses, each with :port if need be'),
+  AGENT_CREDITS_PER_MONTH: whole(0, 100_000_000, 1_000),
   DEMO_DATA: z.string().min(1).optional(),
 });
 type Environment = z.output<typeof Environment>;
@@ -113,15 +129,23 @@ function crossChecks(given: Readonly<Record<string, string>>): string[] {
   const oidc = (['OIDC_ISSUER', 'OIDC_AUDIENCE', 'OIDC_JWKS_URI'] as const).filter(has).length;
   if ((oidc !== 0 && oidc !== 3) || (oidc === 0 && has('OIDC_USERINFO_URI')))
     problems.push('OIDC_ISSUER, OIDC_AUDIENCE, OIDC_JWKS_URI: are needed together');
+  if ((has('OIDC_CLIENT_ID') && oidc === 0) || (has('OIDC_CLIENT_SECRET') && !has('OIDC_CLIENT_ID')))
+    problems.push('OIDC_CLIENT_ID: needs OIDC_ISSUER beside it, and OIDC_CLIENT_SECRET needs OIDC_CLIENT_ID');
   if (has('WAREHOUSE_URL') && !has('DATABASE_URL')) problems.push('WAREHOUSE_URL: needs DATABASE_URL beside it');
   return problems;
 }
 
 function toSettings(env: Environment): Settings {
+  const client = env.OIDC_CLIENT_ID === undefined ? null : { id: env.OIDC_CLIENT_ID, secret: env.OIDC_CLIENT_SECRET ?? null };
   const { OIDC_ISSUER: issuer, OIDC_AUDIENCE: audience, OIDC_JWKS_URI: jwksUri, OIDC_USERINFO_URI: userinfoUri = null } = env;
   return {
     publicUrl: (env.PUBLIC_URL ?? `http://${env.HOST.includes(':') ? `[${env.HOST}]` : env.HOST}:${env.PORT}`).replace(/\/+$/, ''),
     production: env.NODE_ENV === 'production',
+    allowSignup: env.ALLOW_SIGNUP,
+    session: { idleMs: 12 * 3_600_000, absoluteMs: 7 * 86_400_000 },
+    mail: { smtpUrl: env.SMTP_URL ?? null, from: env.MAIL_FROM, outboxFolder: path.join(env.DATA_DIR, 'outbox') },
+    dnsServers: env.DNS_SERVERS,
+    agentCreditsPerMonth: env.AGENT_CREDITS_PER_MONTH,
     rateLimitPerMinute: env.RATE_LIMIT_PER_MINUTE,
     corsOrigins: env.CORS_ORIGINS,
     readTimeoutMs: env.READ_TIMEOUT_MS,
@@ -146,7 +170,8 @@ function toSettings(env: Environment): Settings {
       reconcileEveryMs: 86_400_000,
       metadataMaxAgeMs: 86_400_000,
     },
-    oidc: issuer !== undefined && audience !== undefined && jwksUri !== undefined ? { issuer, audience, jwksUri, userinfoUri } : null,
+    oidc:
+      issuer !== undefined && audience !== undefined && jwksUri !== undefined ? { issuer, audience, jwksUri, userinfoUri, client } : null,
   };
 }
 

@@ -2,6 +2,7 @@
 import type { Knex } from 'knex';
 import type { Pool } from 'pg';
 import type { Clock } from './clock.ts';
+import type { AppError } from './errors.ts';
 import type { GuardedFetch } from './guarded-fetch.ts';
 import type { Keyring } from './keyring.ts';
 import type { Log } from './log.ts';
@@ -34,9 +35,21 @@ export type Principal = {
   readonly identityOnly: boolean;
 };
 
-/** Work done for a request whose caller is known. */
-export type RequestCtx = TenantCtx & {
-  readonly principal: Principal;
-  readonly requestId: string;
-  readonly ip: string;
+/** Whoever holds a valid credential, before an organization is asked for. */
+export type Caller = {
+  readonly user: Principal['user'];
+  readonly credential: Principal['credential'];
+  /** A token whose scope bounds it to reading. */
+  readonly readOnly: boolean;
+  /** Undefined while no organization is chosen; `refusal` then says what is missing. */
+  readonly principal: Principal | undefined;
+  readonly refusal: AppError | undefined;
 };
+
+type Request = { readonly requestId: string; readonly ip: string };
+
+/** Work done for a caller who may not have chosen an organization, or has none. */
+export type CallerCtx = Ctx & Request & { readonly caller: Caller };
+
+/** Work done for a request in the caller's organization. */
+export type RequestCtx = TenantCtx & CallerCtx & { readonly principal: Principal };

@@ -33,8 +33,16 @@ export const allPermissions: readonly Permission[] = Object.entries(catalogue).f
   actions.map((action) => `${resource}:${action}` as Permission),
 );
 
-const known = new Set<string>(allPermissions);
-export const isPermission = (name: string): name is Permission => known.has(name);
+/**
+ * Making an organization is a person's matter, not a role's: whoever signed in may while sign-up is open, and a key never may.
+ * Every other permission is given by roles.
+ */
+export const signUpPermission: Extract<Permission, 'organization:create'> = 'organization:create';
+export const rolePermissions: readonly Permission[] = allPermissions.filter((permission) => permission !== signUpPermission);
+
+const known = new Set<string>(rolePermissions);
+/** Whether a role may hold it. */
+export const isRolePermission = (name: string): name is Permission => known.has(name);
 export const isReadPermission = (permission: Permission): boolean => permission.endsWith(':read');
 
 /** A sentence for the catalogue that operators read. */
@@ -52,10 +60,10 @@ const editorMayWrite = (permission: Permission): boolean => {
 
 /** The built-in roles, by their fixed name. */
 export const builtInRoles = {
-  owner: allPermissions,
-  admin: allPermissions.filter((permission) => permission !== 'organization:delete'),
-  editor: allPermissions.filter((permission) => isReadPermission(permission) || editorMayWrite(permission)),
-  viewer: allPermissions.filter(isReadPermission),
+  owner: rolePermissions,
+  admin: rolePermissions.filter((permission) => permission !== 'organization:delete'),
+  editor: rolePermissions.filter((permission) => isReadPermission(permission) || editorMayWrite(permission)),
+  viewer: rolePermissions.filter(isReadPermission),
 } as const satisfies Record<string, readonly Permission[]>;
 
 export type BuiltInRole = keyof typeof builtInRoles;

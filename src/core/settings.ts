@@ -6,6 +6,15 @@ export type Settings = {
   readonly production: boolean;
   /** Requests a minute for one credential on the management interface. */
   readonly rateLimitPerMinute: number;
+  /** Whether anyone who signs in may make an account and an organization; else an invitation or an operator does. */
+  readonly allowSignup: boolean;
+  readonly session: { readonly idleMs: number; readonly absoluteMs: number };
+  /** How mail leaves: by SMTP, or as .eml files. */
+  readonly mail: { readonly smtpUrl: string | null; readonly from: string; readonly outboxFolder: string };
+  /** Resolvers for looking up customers' domains, as address or address:port; empty means the system's. */
+  readonly dnsServers: readonly string[];
+  /** What each organization is granted at the start of a month (UTC). */
+  readonly agentCreditsPerMonth: number;
   readonly corsOrigins: readonly string[];
   /** Longest a public read may run before it is answered 503. */
   readonly readTimeoutMs: number;
@@ -45,5 +54,7 @@ export type Settings = {
     readonly jwksUri: string;
     /** Asked once per person for a verified e-mail, where tokens carry none. */
     readonly userinfoUri: string | null;
+    /** This service as a client of the provider, for signing people in; null: sign-in is off. */
+    readonly client: { readonly id: string; readonly secret: string | null } | null;
   } | null;
 };

@@ -1,8 +1,10 @@
-// Finds out who calls and hands the routes a RequestCtx. Failed attempts are counted per address.
+// Finds out who calls and hands the routes a CallerCtx. Failed attempts are counted per address. A session's cookie travels by
+// itself, so a request that changes something must also come from a page of this service.
 import { isIP } from 'node:net';
+import { parse as parseCookies } from 'cookie';
 import type { Request, RequestHandler, Response } from 'express';
 import { ipKeyGenerator } from 'express-rate-limit';
-import type { Ctx, RequestCtx } from '../core/ctx.ts';
+import type { CallerCtx, Ctx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { identify } from '../identity/principal.ts';
@@ -20,23 +22,34 @@ function callerAddress(req: Request): string {
 /** Whom failures count against: an IPv4 address, or the /64 of an IPv6 one, since one person holds all of it. */
 const networkOf = (ip: string): string => (isIP(ip) === 6 ? ipKeyGenerator(ip, 64) : ip);
 
+export const sessionCookieName = 'portal_session';
+export const sessionCookie = (req: Request): string | undefined => parseCookies(req.headers.cookie ?? '')[sessionCookieName];
+
+const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/** Throws 403 for a request that may change something and does not come from a page of this service. */
+export function refuseForeignOrigin(req: Request, publicUrl: string): void {
+  if (safeMethods.has(req.method) || req.headers.origin === new URL(publicUrl).origin) return;
+  throw new AppError('FORBIDDEN', 'A session only acts for pages of this service', {
+    details: [{ path: 'origin', code: 'foreign_origin', message: 'Send the Origin of this service, or use a key or token' }],
+  });
+}
+
 export function authenticate(ctx: Ctx, verify: VerifyToken): RequestHandler {
   return async (req, res, next) => {
     const ip = callerAddress(req);
     try {
-      const headers = { authorization: req.headers.authorization, organization: headerText(req.headers['x-organization-id']) };
-      const principal = await identify(ctx, headers, verify);
-      const requestId = requestIdOf(res);
-      const requestCtx: RequestCtx = {
-        ...ctx,
-        log: ctx.log.child({ requestId }),
-        principal,
-        organizationId: principal.organization.id,
-        requestId,
-        ip,
+      const given = {
+        authorization: req.headers.authorization,
+        organization: headerText(req.headers['x-organization-id']),
+        session: sessionCookie(req),
       };
-      res.locals['ctx'] = requestCtx;
-      res.locals['logged'] = { organizationId: principal.organization.id, credential: principal.credential };
+      const caller = await identify(ctx, given, verify);
+      const requestId = requestIdOf(res);
+      const callerCtx: CallerCtx = { ...ctx, log: ctx.log.child({ requestId }), caller, requestId, ip };
+      res.locals['ctx'] = callerCtx;
+      res.locals['logged'] = { organizationId: caller.principal?.organization.id, credential: caller.credential };
+      if (caller.credential.kind === 'session') refuseForeignOrigin(req, ctx.settings.publicUrl);
     } catch (error) {
       if (error instanceof AppError && error.status === 401) throw await countFailure(ctx, networkOf(ip), error);
       throw error;
@@ -46,14 +59,14 @@ export function authenticate(ctx: Ctx, verify: VerifyToken): RequestHandler {
 }
 
 /** The ctx that `authenticate` made. */
-export function requestCtx(res: Response): RequestCtx {
+export function callerCtx(res: Response): CallerCtx {
   const held: unknown = res.locals['ctx'];
   if (held === undefined) throw new AppError('UNAUTHORIZED', 'Missing or invalid authentication');
-  return held as RequestCtx;
+  return held as CallerCtx;
 }
 
 /** Whose budget a request counts against: a key's own, or that of the person behind a token or session. */
 export const budgetKey = (res: Response): string => {
-  const { credential, user } = requestCtx(res).principal;
+  const { credential, user } = callerCtx(res).caller;
   return credential.kind === 'api-key' ? `key:${credential.id}` : `user:${user.id}`;
 };

@@ -4,7 +4,7 @@ import express, { type Request, type RequestHandler, type Response, Router } fro
 import type { Ctx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
-import { authenticate, budgetKey, requestCtx } from './authenticate.ts';
+import { authenticate, budgetKey, callerCtx } from './authenticate.ts';
 import { once } from './idempotency.ts';
 import { requestBudget } from './rate-limit.ts';
 import { type Answer, type AnyRoute, goodStatus, invoke, type PublicRoute, type Route, refuseQuery } from './route.ts';
@@ -41,7 +41,7 @@ function refuseBrokenText(_req: unknown, _res: unknown, body: Buffer): void {
 
 function serve(route: Route): RequestHandler {
   return async (req: Request, res: Response) => {
-    const ctx = requestCtx(res);
+    const ctx = callerCtx(res);
     const raw = { params: req.params, query: req.query, body: req.body as unknown };
     const key = req.headers['idempotency-key'];
     const answer = await invoke(route, ctx, raw, async (handle) => {
@@ -94,7 +94,7 @@ export function routeRouter(ctx: Ctx, routes: readonly AnyRoute[], verify: Verif
     express.json({ limit: maxBodyBytes, strict: true, verify: refuseBrokenText }),
   );
   for (const route of [...routes].sort(literalFirst)) {
-    if (route.access === 'credential') guarded[methods[route.method]](expressPath(route.path), serve(route));
+    if (route.access !== 'public') guarded[methods[route.method]](expressPath(route.path), serve(route));
   }
   guarded.use(refuseOtherMethods(routes));
   router.use(guarded);

@@ -2,9 +2,9 @@
 // credential and route. 401, 403, 429 and 5xx are never stored: trying again is then the right thing to do.
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { RequestCtx } from '../core/ctx.ts';
+import type { CallerCtx } from '../core/ctx.ts';
 import { AppError, invalid } from '../core/errors.ts';
-import { inTransaction } from '../db/transaction.ts';
+import { inTransaction, type Tx } from '../db/transaction.ts';
 import type { Answer, Route } from './route.ts';
 
 const waitMs = 10_000;
@@ -28,9 +28,15 @@ function stableText(value: unknown): string {
   return `{${entries.map(([key, held]) => `${JSON.stringify(key)}:${stableText(held)}`).join()}}`;
 }
 
-async function claim(ctx: RequestCtx, routeId: string, key: string, hash: Buffer): Promise<Claim> {
-  const where = [ctx.organizationId, ctx.principal.credential.id, routeId, key];
-  return inTransaction(ctx, async (tx) => {
+/** Whose answers these are: the organization's, or the person's own for what concerns no organization. */
+const scopeOf = ({ caller }: CallerCtx, route: Route): string =>
+  route.access === 'person' || caller.principal === undefined ? caller.user.id : caller.principal.organization.id;
+const inScope = <T>(ctx: CallerCtx, route: Route, work: (tx: Tx) => Promise<T>): Promise<T> =>
+  inTransaction({ db: ctx.db, organizationId: scopeOf(ctx, route) }, work);
+
+async function claim(ctx: CallerCtx, route: Route, key: string, hash: Buffer): Promise<Claim> {
+  const where = [scopeOf(ctx, route), ctx.caller.credential.id, route.id, key];
+  return inScope(ctx, route, async (tx) => {
     const { rowCount } = await tx.raw<{ rowCount: number }>(
       `insert into idempotency_keys as held (organization_id, credential_id, route_id, key, request_hash, locked_until)
        values (?, ?, ?, ?, ?, clock_timestamp() + make_interval(secs => ${lockSeconds}))
@@ -54,10 +60,10 @@ async function claim(ctx: RequestCtx, routeId: string, key: string, hash: Buffer
   });
 }
 
-async function settle(ctx: RequestCtx, route: Route, key: string, answer: Answer | null): Promise<void> {
-  const where = [ctx.organizationId, ctx.principal.credential.id, route.id, key];
+async function settle(ctx: CallerCtx, route: Route, key: string, answer: Answer | null): Promise<void> {
+  const where = [scopeOf(ctx, route), ctx.caller.credential.id, route.id, key];
   const condition = 'organization_id = ? and credential_id = ? and route_id = ? and key = ?';
-  await inTransaction(ctx, async (tx) => {
+  await inScope(ctx, route, async (tx) => {
     if (answer === null) await tx.raw(`delete from idempotency_keys where ${condition}`, where);
     else {
       const once = answer.status < 300 ? (route.writeOnce ?? []) : [];
@@ -83,7 +89,7 @@ function storable(error: unknown, requestId: string): Answer | null {
 
 /** Runs the handler once per key, or gives the stored answer. `replayed` tells the caller which it was. */
 export async function once(
-  ctx: RequestCtx,
+  ctx: CallerCtx,
   route: Route,
   key: string,
   body: unknown,
@@ -100,7 +106,7 @@ export async function once(
     .digest();
   const deadlineMs = ctx.clock.monotonicMs() + waitMs;
   for (;;) {
-    const state = await claim(ctx, route.id, key, hash);
+    const state = await claim(ctx, route, key, hash);
     if (state.kind === 'stored') return { answer: state.answer, replayed: true };
     if (state.kind === 'mine') break;
     if (ctx.clock.monotonicMs() >= deadlineMs) {

@@ -1,9 +1,9 @@
 // An operation as a value. Express, OpenAPI, agents' tools and the every-route test all read this value and all call `invoke`,
 // so that permission, validation and the shape of the answer are the same whichever way a call came in.
 import { z } from 'zod';
-import type { Ctx, RequestCtx } from '../core/ctx.ts';
-import { AppError, type ErrorDetail } from '../core/errors.ts';
-import type { Permission } from '../core/permissions.ts';
+import type { CallerCtx, Ctx, RequestCtx } from '../core/ctx.ts';
+import { AppError, type ErrorDetail, notFound } from '../core/errors.ts';
+import { type Permission, signUpPermission } from '../core/permissions.ts';
 
 type Shape = z.ZodObject;
 type Out<S> = S extends z.ZodType ? z.output<S> : undefined;
@@ -41,33 +41,36 @@ type Common = {
 
 type Input<P, Q, B> = { readonly params: Out<P>; readonly query: Out<Q>; readonly body: Out<B> };
 
-export type RouteSpec<
-  P extends Shape | undefined,
-  Q extends Shape | undefined,
-  B extends z.ZodType | undefined,
-  R extends z.ZodType | undefined,
-> = Common & {
-  /** 'any' lets every valid credential in, restricted keys included. */
-  readonly permission: Permission | 'any';
+type Maybe<S> = S | undefined;
+type Spec<P extends Maybe<Shape>, Q extends Maybe<Shape>, B extends Maybe<z.ZodType>, R extends Maybe<z.ZodType>, Needs, C> = Common & {
+  readonly permission: Needs;
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
   readonly response?: R;
-  handler(ctx: RequestCtx, input: Input<P, Q, B>): Promise<R extends z.ZodType ? z.input<R> : void>;
+  handler(ctx: C, input: Input<P, Q, B>): Promise<R extends z.ZodType ? z.input<R> : void>;
 };
+
+/** 'any' lets every valid credential in, restricted keys included. */
+type Needed = Permission | 'any';
+/**
+ * What a person does as such, with or without an organization. 'authenticated': every credential but a restricted key.
+ * 'signed-in': a person's own token or session, never a key. Making an organization needs the permission for it.
+ */
+type NeededOfPerson = 'authenticated' | 'signed-in' | typeof signUpPermission;
 
 export type RawInput = { readonly params: unknown; readonly query: unknown; readonly body: unknown };
 
 export type Route = Common & {
-  readonly access: 'credential';
-  readonly permission: Permission | 'any';
+  readonly access: 'credential' | 'person';
+  readonly permission: Needed | NeededOfPerson;
   readonly params: Shape | undefined;
   readonly query: Shape | undefined;
   readonly body: z.ZodType | undefined;
   readonly response: z.ZodType | undefined;
   /** Parses strictly; 400 for path and query, 422 for the body, all problems at once. */
   parse(raw: RawInput): unknown;
-  handle(ctx: RequestCtx, input: unknown): Promise<unknown>;
+  handle(ctx: CallerCtx, input: unknown): Promise<unknown>;
 };
 
 /** Answered without a credential; a test holds their list. */
@@ -126,15 +129,14 @@ const badPath = (details: ErrorDetail[]) => new AppError('BAD_REQUEST', 'The pat
 const badQuery = (details: ErrorDetail[]) => new AppError('BAD_REQUEST', 'The query is not valid', { details });
 const badBody = (details: ErrorDetail[]) => new AppError('VALIDATION_ERROR', 'The body is not valid', { details });
 
-export function defineRoute<
-  P extends Shape | undefined = undefined,
-  Q extends Shape | undefined = undefined,
-  B extends z.ZodType | undefined = undefined,
-  R extends z.ZodType | undefined = undefined,
->(spec: RouteSpec<P, Q, B, R>): Route {
+function makeRoute<P extends Maybe<Shape>, Q extends Maybe<Shape>, B extends Maybe<z.ZodType>, R extends Maybe<z.ZodType>, C>(
+  access: Route['access'],
+  spec: Spec<P, Q, B, R, Route['permission'], C>,
+  contextOf: (ctx: CallerCtx, input: Input<P, Q, B>) => C,
+): Route {
   return {
     ...spec,
-    access: 'credential',
+    access,
     params: spec.params,
     query: spec.query,
     body: spec.body,
@@ -144,9 +146,36 @@ export function defineRoute<
       query: parsePart(spec.query ?? nothing, raw.query, badQuery),
       body: spec.body === undefined ? parseNoBody(raw.body) : parsePart(spec.body, raw.body ?? {}, badBody),
     }),
-    handle: (ctx, input) => spec.handler(ctx, input as Input<P, Q, B>),
+    handle: async (ctx, input) => spec.handler(contextOf(ctx, input as Input<P, Q, B>), input as Input<P, Q, B>),
   };
 }
+
+/** An operation on the caller's organization. Below `/organizations/{id}` that id must be it; any other is unknown. */
+export function defineRoute<
+  P extends Maybe<Shape> = undefined,
+  Q extends Maybe<Shape> = undefined,
+  B extends Maybe<z.ZodType> = undefined,
+  R extends Maybe<z.ZodType> = undefined,
+>(spec: Spec<P, Q, B, R, Needed, RequestCtx>): Route {
+  const namesOrganization = spec.path.startsWith('/organizations/{id}');
+  return makeRoute('credential', spec, (ctx, { params }) => {
+    const { principal, refusal } = ctx.caller;
+    if (principal === undefined || refusal !== undefined) throw refusal ?? new AppError('FORBIDDEN', 'You belong to no organization');
+    const organizationId = principal.organization.id;
+    if (namesOrganization && (params as { id?: unknown } | undefined)?.id !== organizationId) throw notFound('Organization');
+    return { ...ctx, principal, organizationId };
+  });
+}
+
+/** An operation of a person as such, who may have no organization. */
+export const definePersonRoute = <
+  P extends Maybe<Shape> = undefined,
+  Q extends Maybe<Shape> = undefined,
+  B extends Maybe<z.ZodType> = undefined,
+  R extends Maybe<z.ZodType> = undefined,
+>(
+  spec: Spec<P, Q, B, R, NeededOfPerson, CallerCtx>,
+): Route => makeRoute('person', spec, (ctx) => ctx);
 
 /** An operation without a body takes none, or an empty object. */
 function parseNoBody(body: unknown): undefined {
@@ -159,14 +188,41 @@ export const refuseQuery = (query: unknown): unknown => parsePart(nothing, query
 
 export const definePublicRoute = (spec: Omit<PublicRoute, 'access'>): PublicRoute => ({ ...spec, access: 'public' });
 
-export function authorize(route: Route, ctx: RequestCtx): void {
-  if (route.permission === 'any') return;
-  if (ctx.principal.identityOnly) {
-    throw new AppError('FORBIDDEN', 'A key restricted to versions or resources may only call GET /whoami here', {
-      details: [{ path: '', code: 'restricted_key', message: 'This key is meant for the public interface' }],
-    });
+const missing = (permission: Permission): AppError => new AppError('FORBIDDEN', `Missing required permission: ${permission}`);
+const because = (message: string, code: string, reason: string): AppError =>
+  new AppError('FORBIDDEN', message, { details: [{ path: '', code, message: reason }] });
+
+/** A key restricted to versions or resources is for the public interface. */
+function refuseRestrictedKey({ caller }: CallerCtx): void {
+  if (caller.principal?.identityOnly !== true) return;
+  throw because(
+    'A key restricted to versions or resources may only call GET /whoami here',
+    'restricted_key',
+    'This key is meant for the public interface',
+  );
+}
+
+function authorizePerson(route: Route, ctx: CallerCtx): void {
+  refuseRestrictedKey(ctx);
+  const { credential, readOnly } = ctx.caller;
+  if (route.permission === signUpPermission) {
+    if (credential.kind === 'api-key' || readOnly || !ctx.settings.allowSignup) throw missing(signUpPermission);
+  } else if (route.permission === 'signed-in') {
+    if (credential.kind === 'api-key') throw because('Only a signed-in person may do this', 'sign_in_needed', 'Use a token or a session');
+    if (readOnly && route.method !== 'GET') throw because('This token only reads', 'read_only', 'Its scope names portal:read');
   }
-  if (!ctx.principal.permissions.has(route.permission)) throw new AppError('FORBIDDEN', `Missing required permission: ${route.permission}`);
+}
+
+function authorize(route: Route, ctx: CallerCtx): void {
+  if (route.access === 'person') {
+    authorizePerson(route, ctx);
+    return;
+  }
+  const { principal, refusal } = ctx.caller;
+  if (refusal !== undefined) throw refusal;
+  if (route.permission === 'any') return;
+  refuseRestrictedKey(ctx);
+  if (principal === undefined || !principal.permissions.has(route.permission as Permission)) throw missing(route.permission as Permission);
 }
 
 export const goodStatus = (route: AnyRoute): number => route.status ?? (route.response === undefined ? 204 : 200);
@@ -174,7 +230,7 @@ export const goodStatus = (route: AnyRoute): number => route.status ?? (route.re
 /** authorize → parse → handle → check the answer. `around` may answer instead of the handler: idempotency does. */
 export async function invoke(
   route: Route,
-  ctx: RequestCtx,
+  ctx: CallerCtx,
   raw: RawInput,
   around: (handle: () => Promise<Answer>) => Promise<Answer> = (handle) => handle(),
 ): Promise<Answer> {

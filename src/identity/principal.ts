@@ -1,18 +1,26 @@
 // From a credential to the one identity it stands for. Unknown, malformed, expired and revoked credentials are told apart by
 // nobody: all are 401. An organization is only asked for once the person is known.
-import type { Ctx, Principal } from '../core/ctx.ts';
+import type { Caller, Ctx, Principal } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
-import { type BuiltInRole, builtInRoles, isPermission, isReadPermission, type Permission } from '../core/permissions.ts';
+import {
+  type BuiltInRole,
+  builtInRoles,
+  isReadPermission,
+  isRolePermission,
+  type Permission,
+  signUpPermission,
+} from '../core/permissions.ts';
 import type { VerifyToken } from './access-token.ts';
 import { type FoundApiKey, findApiKey, touchApiKey } from './api-key.store.ts';
-import { findUserByToken, membershipsOf, noteActivity } from './users.store.ts';
+import { findSession, touchSession } from './sessions.store.ts';
+import { findUserByToken, type Membership, membershipsOf, noteActivity } from './users.store.ts';
 
 export const unauthorized = (): AppError => new AppError('UNAUTHORIZED', 'Missing or invalid authentication');
 
 /** What a role holds: a built-in role's permissions come with the code, a custom role's with its row. */
 export function rolePermissions(role: { name: string; builtIn: boolean; permissions: readonly string[] }): readonly Permission[] {
   if (role.builtIn) return builtInRoles[role.name as BuiltInRole] ?? [];
-  return role.permissions.filter(isPermission);
+  return role.permissions.filter(isRolePermission);
 }
 
 /** A key's power here: its creator's permissions, bounded by its access level. */
@@ -21,51 +29,95 @@ export function keyPermissions(key: Pick<FoundApiKey, 'role' | 'scopes'>): Reado
   return new Set(key.scopes.permissions.includes('write') ? held : held.filter(isReadPermission));
 }
 
-async function fromApiKey(ctx: Ctx, secret: string): Promise<Principal> {
+const mismatch = (): AppError =>
+  new AppError('BAD_REQUEST', 'The credential belongs to another organization than x-organization-id names', {
+    details: [
+      { path: 'x-organization-id', code: 'organization_mismatch', message: 'Only a token chooses its organization by this header' },
+    ],
+  });
+
+async function fromApiKey(ctx: Ctx, secret: string, wantedOrganization: string | undefined): Promise<Caller> {
   const key = await findApiKey(ctx, secret);
   if (key === undefined) throw unauthorized();
   touchApiKey(ctx, key);
-  return {
+  const credential = { kind: 'api-key', id: key.id } as const;
+  const principal: Principal = {
     user: key.creator,
     organization: key.organization,
     role: key.role === null ? { id: '', name: 'none' } : { id: key.role.id, name: key.role.name },
     permissions: keyPermissions(key),
-    credential: { kind: 'api-key', id: key.id },
+    credential,
     identityOnly: key.scopes.versions.length > 0 || key.scopes.resources.length > 0,
   };
+  const refusal = wantedOrganization === undefined || wantedOrganization === key.organization.id ? undefined : mismatch();
+  return { user: key.creator, credential, readOnly: false, principal, refusal };
 }
 
-const choose = (message: string): AppError =>
-  new AppError('BAD_REQUEST', message, { details: [{ path: 'x-organization-id', code: 'organization_needed', message }] });
+const choose = (message: string, code: string): AppError =>
+  new AppError('BAD_REQUEST', message, { details: [{ path: 'x-organization-id', code, message }] });
+const severalOrganizations = (): AppError =>
+  choose('You belong to several organizations: name one in the header x-organization-id', 'organization_needed');
+const noneChosen = (): AppError =>
+  choose('You belong to several organizations: choose one by POST /whoami/active-organization', 'organization_needed');
+const notAMember = (): AppError => new AppError('FORBIDDEN', 'You do not belong to that organization');
+const noOrganization = (): AppError =>
+  new AppError('FORBIDDEN', 'You belong to no organization', {
+    details: [{ path: '', code: 'no_organization', message: 'Accept an invitation, or make an organization' }],
+  });
 
-async function fromAccessToken(ctx: Ctx, token: string, verify: VerifyToken, wantedOrganization: string | undefined): Promise<Principal> {
-  const claims = await verify(token);
-  const user = claims === undefined ? undefined : await findUserByToken(ctx, claims);
-  if (claims === undefined || user === undefined) throw unauthorized();
-  const memberships = await membershipsOf(ctx, user.id);
-  if (wantedOrganization === undefined && memberships.length > 1)
-    throw choose('You belong to several organizations: name one in the header x-organization-id');
-  const membership =
-    wantedOrganization === undefined ? memberships[0] : memberships.find(({ organization }) => organization.id === wantedOrganization);
-  if (membership === undefined) throw new AppError('FORBIDDEN', 'You do not belong to that organization');
-  noteActivity(ctx, membership.organization.id, user.id);
-  const held = rolePermissions(membership.role);
+type Person = Pick<Caller, 'user' | 'credential' | 'readOnly'>;
+
+/** The one place where a person becomes a principal, whether a token or a session said who it is. */
+function asMember(ctx: Ctx, person: Person, membership: Membership): Principal {
+  noteActivity(ctx, membership.organization.id, person.user.id);
+  const held: Permission[] = [...rolePermissions(membership.role), ...(ctx.settings.allowSignup ? [signUpPermission] : [])];
   return {
-    user,
+    user: person.user,
     organization: membership.organization,
     role: { id: membership.role.id, name: membership.role.name },
-    permissions: new Set(claims.readOnly ? held.filter(isReadPermission) : held),
-    credential: { kind: 'oauth', id: user.id },
+    permissions: new Set(person.readOnly ? held.filter(isReadPermission) : held),
+    credential: person.credential,
     identityOnly: false,
   };
 }
 
-/** The headers that may carry a credential or choose an organization. */
-export type CredentialHeaders = { readonly authorization: string | undefined; readonly organization: string | undefined };
+async function fromAccessToken(ctx: Ctx, token: string, verify: VerifyToken, wanted: string | undefined): Promise<Caller> {
+  const claims = await verify(token);
+  const user = claims === undefined ? undefined : await findUserByToken(ctx, claims);
+  if (claims === undefined || user === undefined) throw unauthorized();
+  const person = { user, credential: { kind: 'oauth', id: user.id }, readOnly: claims.readOnly } as const;
+  const memberships = await membershipsOf(ctx, user.id);
+  const chosen = wanted === undefined ? memberships[0] : memberships.find(({ organization }) => organization.id === wanted);
+  if (wanted === undefined && memberships.length > 1) return { ...person, principal: undefined, refusal: severalOrganizations() };
+  if (chosen === undefined) return { ...person, principal: undefined, refusal: memberships.length === 0 ? noOrganization() : notAMember() };
+  return { ...person, principal: asMember(ctx, person, chosen), refusal: undefined };
+}
 
-/** Throws UNAUTHORIZED, or BAD_REQUEST / FORBIDDEN where the person is known but the organization isn't clear. */
-export async function identify(ctx: Ctx, headers: CredentialHeaders, verify: VerifyToken): Promise<Principal> {
-  const bearer = /^Bearer ([\x21-\x7e]{1,8192})$/i.exec(headers.authorization ?? '')?.[1];
+async function fromSession(ctx: Ctx, token: string, wanted: string | undefined): Promise<Caller> {
+  const session = await findSession(ctx, token);
+  if (session === undefined) throw unauthorized();
+  touchSession(ctx, session);
+  const person = { user: session.user, credential: { kind: 'session', id: session.id }, readOnly: false } as const;
+  const memberships = await membershipsOf(ctx, session.user.id);
+  const active = memberships.find(({ organization }) => organization.id === session.organizationId);
+  const chosen = active ?? (memberships.length === 1 ? memberships[0] : undefined);
+  if (chosen === undefined) return { ...person, principal: undefined, refusal: memberships.length === 0 ? noOrganization() : noneChosen() };
+  const refusal = wanted === undefined || wanted === chosen.organization.id ? undefined : mismatch();
+  return { ...person, principal: asMember(ctx, person, chosen), refusal };
+}
+
+/** What may carry a credential or choose an organization. */
+export type Credentials = {
+  readonly authorization: string | undefined;
+  readonly organization: string | undefined;
+  /** The value of the session cookie. */
+  readonly session: string | undefined;
+};
+
+/** Throws UNAUTHORIZED. An `Authorization` header, even a bad one, wins over a cookie. */
+export async function identify(ctx: Ctx, given: Credentials, verify: VerifyToken): Promise<Caller> {
+  if (given.authorization === undefined && given.session !== undefined) return fromSession(ctx, given.session, given.organization);
+  const bearer = /^Bearer ([\x21-\x7e]{1,8192})$/i.exec(given.authorization ?? '')?.[1];
   if (bearer === undefined) throw unauthorized();
-  return bearer.startsWith('psk_') ? fromApiKey(ctx, bearer) : fromAccessToken(ctx, bearer, verify, headers.organization);
+  return bearer.startsWith('psk_') ? fromApiKey(ctx, bearer, given.organization) : fromAccessToken(ctx, bearer, verify, given.organization);
 }

@@ -9,6 +9,7 @@ const filesBelow = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && /\.ts$/.test(entry.name))
     .map((entry) => path.posix.join(entry.parentPath, entry.name))
+    .filter((file) => !file.includes('node_modules/'))
     .sort();
 
 /** Comments say what they like. */

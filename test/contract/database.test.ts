@@ -7,8 +7,8 @@ import { inTransaction, type Tx } from '../../src/db/transaction.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeMember, makeOrganization } from '../setup/organization.ts';
 
-/** Belong to no organization: the service's own counters, and people, who may belong to several. */
-const shared = ['knex_migrations', 'knex_migrations_lock', 'rate_limits', 'user_identities', 'users'];
+/** Belong to no organization: the service's own counters, and people with their sessions, who may belong to several. */
+const shared = ['knex_migrations', 'knex_migrations_lock', 'rate_limits', 'sessions', 'user_identities', 'users'];
 
 let database: TestDatabase;
 let admin: Knex;
@@ -109,6 +109,7 @@ const definers = [
   'ensure_user',
   'find_api_key',
   'find_identity',
+  'find_session',
   'link_identity',
   'memberships_of',
   'prune_expired',

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { allPermissions, builtInRoles, describePermission, isReadPermission } from '../../src/core/permissions.ts';
+import { allPermissions, builtInRoles, describePermission, isReadPermission, rolePermissions } from '../../src/core/permissions.ts';
 
 describe('the built-in roles', () => {
   it('hold what their names say', () => {
-    expect(builtInRoles.owner).toEqual(allPermissions);
+    expect(allPermissions.filter((permission) => !rolePermissions.includes(permission))).toEqual(['organization:create']);
+    expect(builtInRoles.owner).toEqual(rolePermissions);
     const admin = new Set<string>(builtInRoles.admin);
-    expect(allPermissions.filter((permission) => !admin.has(permission))).toEqual(['organization:delete']);
+    expect(rolePermissions.filter((permission) => !admin.has(permission))).toEqual(['organization:delete']);
     expect(builtInRoles.viewer.every(isReadPermission)).toBe(true);
     const writes = builtInRoles.editor.filter((permission) => !isReadPermission(permission));
     expect(new Set(writes.map((permission) => permission.split(':')[0]))).toEqual(

@@ -63,7 +63,14 @@ function startProvider(): void {
   });
 }
 
-const oidcSettings = (more: object = {}) => ({ issuer, audience, jwksUri: `${issuer}/published-keys`, userinfoUri: null, ...more });
+const oidcSettings = (more: object = {}) => ({
+  issuer,
+  audience,
+  jwksUri: `${issuer}/published-keys`,
+  userinfoUri: null,
+  client: null,
+  ...more,
+});
 const appWith = (more: object = {}) => createApp({ ...database.ctx, settings: { ...database.ctx.settings, oidc: oidcSettings(more) } });
 
 beforeAll(async () => {

@@ -1,5 +1,7 @@
 // A database of its own for each test file, cloned from the migrated template, and a ctx on it with short times.
 import { randomBytes } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { inject } from 'vitest';
 import type { Clock } from '../../src/core/clock.ts';
 import { systemClock } from '../../src/core/clock.ts';
@@ -16,6 +18,11 @@ export const testSettings: Settings = {
   publicUrl: 'http://127.0.0.1',
   production: false,
   rateLimitPerMinute: 10_000,
+  allowSignup: false,
+  session: { idleMs: 12 * 3_600_000, absoluteMs: 7 * 86_400_000 },
+  mail: { smtpUrl: null, from: 'Portal Service <portal@example.test>', outboxFolder: path.join(tmpdir(), 'portal-outbox') },
+  dnsServers: [],
+  agentCreditsPerMonth: 1_000,
   corsOrigins: [],
   readTimeoutMs: 5_000,
   trustMs: 1_000,

@@ -10,6 +10,7 @@ import { recordTypeDefinitions } from '../../../src/connectors/netsuite/record-t
 import type { Clock } from '../../../src/core/clock.ts';
 import { openGuardedFetch } from '../../../src/core/guarded-fetch.ts';
 import type { Settings } from '../../../src/core/settings.ts';
+import { testSettings } from '../../setup/database.ts';
 
 export type Seen = {
   readonly method: string;
@@ -86,32 +87,8 @@ export const { privateKey: testKey } = generateKeyPairSync('ec', {
   publicKeyEncoding: { type: 'spki', format: 'pem' },
 });
 
-const base = {
-  publicUrl: 'http://127.0.0.1',
-  production: false,
-  rateLimitPerMinute: 1,
-  corsOrigins: [],
-  readTimeoutMs: 1,
-  trustMs: 1,
-  oidc: null,
-  sync: {
-    leaseMs: 1,
-    renewMs: 1,
-    retryBaseMs: 1,
-    retryMaxMs: 1,
-    maxAttempts: 1,
-    pageSize: 1000,
-    workers: 1,
-    dropAfterMs: 1,
-    overlapMs: 1,
-    settleMs: 1,
-    reconcileEveryMs: 1,
-    metadataMaxAgeMs: 1,
-  },
-} satisfies Omit<Settings, 'erp'>;
-
 export const settingsWith = (erp: Partial<Settings['erp']> = {}): Settings => ({
-  ...base,
+  ...testSettings,
   erp: { allowedHosts: [], concurrency: 2, requestTimeoutMs: 5_000, maxResponseBytes: 5_000_000, ...erp },
 });
 

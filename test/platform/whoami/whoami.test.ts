@@ -2,9 +2,9 @@ import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { newId } from '../../../src/core/id.ts';
-import { allPermissions } from '../../../src/core/permissions.ts';
+import { rolePermissions } from '../../../src/core/permissions.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
-import { apiOf } from '../../setup/api.ts';
+import { apiOf, codesOf } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey, makeMember, makeOrganization } from '../../setup/organization.ts';
 
@@ -27,7 +27,7 @@ describe('GET /whoami', () => {
       user: { id: organization.ownerId, email: 'ada@example.test', name: 'ada@example.test' },
       organization: { id: organization.id, slug: organization.slug, name: 'Wholesale & Söhne' },
       membership: { role: { id: expect.any(String), name: 'owner' } },
-      permissions: allPermissions,
+      permissions: rolePermissions,
       credential: { kind: 'api-key', id: key.id },
       metrics: {
         monthlyActiveUsers: 0,
@@ -72,7 +72,8 @@ describe('GET /whoami', () => {
     const [mine, other] = [await makeOrganization(database.ctx), await makeOrganization(database.ctx)];
     const api = apiOf(app, (await makeKey(database.ctx, mine.id)).secret);
     const answer = await api('get', '/whoami', undefined, { 'x-organization-id': other.id });
-    expect(answer.body.organization.id).toBe(mine.id);
+    expect([answer.status, codesOf(answer)]).toEqual([400, ['organization_mismatch']]);
+    expect((await api('get', '/whoami', undefined, { 'x-organization-id': mine.id })).body.organization.id).toBe(mine.id);
     expect((await api('get', `/whoami?id=${newId()}`)).status).toBe(400);
   });
 });
