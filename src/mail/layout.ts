@@ -1,0 +1,64 @@
+// The one look of all mails of the service: a text and an HTML part from the same words. Everything is escaped here; styles stand
+// in the elements, since many readers drop style sheets, and the dark ones are added for readers that keep them.
+
+export type MailContent = {
+  /** The heading, and what a reader shows beside the subject. */
+  readonly title: string;
+  readonly paragraphs: readonly string[];
+  /** The one thing to do. */
+  readonly action?: { readonly label: string; readonly url: string };
+  /** Small print below: why this mail came, how to be rid of it. */
+  readonly notes?: readonly string[];
+};
+
+const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+const escapeHtml = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? '');
+
+const font = "font-family:system-ui,-apple-system,'Segoe UI',Roboto,Arial,sans-serif";
+const wrap = 'overflow-wrap:anywhere;word-break:break-word';
+const darkStyles = `
+:root{color-scheme:light dark;supported-color-schemes:light dark}
+@media (prefers-color-scheme:dark){
+.page{background:#12161b!important}.card{background:#1a2027!important;border-color:#343d48!important}
+.words{color:#e4e8ee!important}.note{color:#a0abb8!important}.link{color:#7db0ff!important}
+.button{background:#7db0ff!important;color:#0d1b30!important}}`;
+
+const paragraph = (text: string): string =>
+  `<p class="words" style="margin:0 0 16px;color:#1b2430;${font};font-size:16px;line-height:1.5;${wrap}">${escapeHtml(text)}</p>`;
+const note = (text: string): string =>
+  `<p class="note" style="margin:0 0 8px;color:#56616f;${font};font-size:13px;line-height:1.5;${wrap}">${escapeHtml(text)}</p>`;
+const button = ({ label, url }: NonNullable<MailContent['action']>): string =>
+  `<p style="margin:0 0 16px"><a class="button" href="${escapeHtml(url)}" style="display:inline-block;padding:12px 20px;border-radius:6px;background:#1d5fd1;color:#ffffff;${font};font-size:16px;font-weight:600;text-decoration:none">${escapeHtml(label)}</a></p>
+<p class="note" style="margin:0 0 16px;color:#56616f;${font};font-size:13px;line-height:1.5;${wrap}">If the button does not work, open this address:<br><a class="link" href="${escapeHtml(url)}" style="color:#1d5fd1">${escapeHtml(url)}</a></p>`;
+
+function toHtml({ title, paragraphs, action, notes = [] }: MailContent): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${escapeHtml(title)}</title>
+<style>${darkStyles}</style>
+</head>
+<body class="page" style="margin:0;padding:0;background:#f6f7f9">
+<table role="presentation" width="100%" cellpadding="0" cellspacing="0" class="page" style="background:#f6f7f9"><tr><td align="center" style="padding:24px 12px">
+<table role="presentation" width="100%" cellpadding="0" cellspacing="0" class="card" style="max-width:560px;background:#ffffff;border:1px solid #d5dae1;border-radius:10px"><tr><td style="padding:24px;text-align:left">
+<h1 class="words" style="margin:0 0 16px;color:#1b2430;${font};font-size:20px;line-height:1.3;${wrap}">${escapeHtml(title)}</h1>
+${paragraphs.map(paragraph).join('\n')}
+${action === undefined ? '' : button(action)}
+${notes.map(note).join('\n')}
+</td></tr></table>
+</td></tr></table>
+</body>
+</html>
+`;
+}
+
+function toText({ title, paragraphs, action, notes = [] }: MailContent): string {
+  const link = action === undefined ? [] : [`${action.label}:\n${action.url}`];
+  return `${[title, ...paragraphs, ...link, ...(notes.length > 0 ? ['-- '] : []), ...notes].join('\n\n')}\n`;
+}
+
+/** Both parts of a mail. */
+export const layoutMail = (content: MailContent): { text: string; html: string } => ({ text: toText(content), html: toHtml(content) });
