@@ -3,9 +3,11 @@ import express, { type Express } from 'express';
 import helmet from 'helmet';
 import type { Ctx } from './core/ctx.ts';
 import { errorHandler, unknownAddress } from './http/errors.ts';
+import { invitationPage } from './http/invitation-page.ts';
 import { referencePages } from './http/reference-page.ts';
 import { refuseRepeatedHeaders, requestLog } from './http/request-log.ts';
 import { openTokenVerifier } from './identity/access-token.ts';
+import { startMailSender } from './mail/index.ts';
 import { publicationsSettled, resumePublications } from './platform/api-schemas/publication.ts';
 import { platformBase, platformRouter } from './platform/index.ts';
 import { publicRouter } from './public/index.ts';
@@ -27,6 +29,9 @@ export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   app.use('/reference-assets', pages.assets);
   app.get('/', (_req, res) => res.redirect(302, `${platformBase}/openapi/preview`));
   app.get(`${platformBase}/openapi/preview`, pages.platform);
+  const invitation = invitationPage();
+  app.use('/invitation-assets', invitation.assets);
+  app.get('/invitations/accept', invitation.page);
   app.use(platformBase, platformRouter(ctx, openTokenVerifier(ctx.settings.oidc, ctx.log)));
   app.use('/api/public', publicRouter(ctx, { referencePage: pages.public }));
   app.use(unknownAddress);
@@ -40,15 +45,16 @@ const pruneEveryMs = 3_600_000;
 
 /** Takes away what nobody asks for any more; another process doing the same does no harm. */
 const prune = (ctx: Ctx): Promise<void> =>
-  ctx.db.control.raw('select prune_expired()').then(
+  ctx.db.control.raw('select prune_expired(), prune_mails()').then(
     () => undefined,
     (error: unknown) => ctx.log.warn({ err: error }, 'expired rows could not be taken away'),
   );
 
-/** What works without being asked: due syncs, publications that a stopped process left unfinished, and tidying up. */
+/** What works without being asked: due syncs, queued mail, publications that a stopped process left unfinished, and tidying up. */
 export async function startBackground(ctx: Ctx): Promise<Background> {
   const scheduler = startScheduler(ctx);
   await resumePublications(ctx);
+  const mailSender = startMailSender(ctx);
   let pruning = prune(ctx);
   const hourly = setInterval(() => {
     pruning = prune(ctx);
@@ -58,7 +64,7 @@ export async function startBackground(ctx: Ctx): Promise<Background> {
     stop: async () => {
       clearInterval(hourly);
       await pruning;
-      await scheduler.stop();
+      await Promise.all([scheduler.stop(), mailSender.stop()]);
       await publicationsSettled(ctx);
     },
   };

@@ -7,6 +7,7 @@ import { type AnyRoute, checkRoutes, definePublicRoute, type RouteGroup } from '
 import type { VerifyToken } from '../identity/access-token.ts';
 import { apiKeyRoutes } from './api-keys/api-keys.routes.ts';
 import { apiSchemaRoutes } from './api-schemas/api-schemas.routes.ts';
+import { invitationRoutes } from './invitations/invitations.routes.ts';
 import { netsuiteRoutes } from './netsuite/netsuite.routes.ts';
 import { syncRoutes } from './syncs/syncs.routes.ts';
 import { whoamiRoutes } from './whoami/whoami.routes.ts';
@@ -34,7 +35,14 @@ const groups: Readonly<Record<RouteGroup, string>> = {
   Description: 'This interface itself',
 };
 
-const groupRoutes: readonly AnyRoute[] = [...whoamiRoutes, ...netsuiteRoutes, ...syncRoutes, ...apiKeyRoutes, ...apiSchemaRoutes];
+const groupRoutes: readonly AnyRoute[] = [
+  ...whoamiRoutes,
+  ...invitationRoutes,
+  ...netsuiteRoutes,
+  ...syncRoutes,
+  ...apiKeyRoutes,
+  ...apiSchemaRoutes,
+];
 
 /** Every operation of the management interface. */
 export const platformRoutes: readonly AnyRoute[] = [

@@ -61,6 +61,18 @@ async function fillEveryTable(id: string): Promise<void> {
     await tx('sync_run_events').insert({ ...own, run_id: runId, level: 'info', message: 'x' });
     await tx('api_schemas').insert({ ...own, id: newId(), version: 'v1', created_by: user.user_id });
     await tx('idempotency_keys').insert({ ...own, credential_id: 'x', route_id: 'x', key: 'x', request_hash: Buffer.from('x') });
+    await tx('outgoing_mails').insert({ ...own, id: newId(), kind: 'x', recipient: 'x', message_id: newId(), subject: 'x', body: 'x' });
+    const role = await tx('roles').first<{ id: string; name: string }>('id', 'name');
+    await tx('invitations').insert({
+      ...own,
+      id: newId(),
+      email: 'x@example.test',
+      role_id: role.id,
+      role_name: role.name,
+      token_hash: Buffer.from(id),
+      invited_by: user.user_id,
+      expires_at: new Date(),
+    });
     await tx('warehouse_sizes').insert({ ...own, bytes: 1, records: 1, measured_at: new Date() });
   });
 }
@@ -104,15 +116,19 @@ describe('roles', () => {
 /** Adding one here is a decision: it answers one question across organizations, and no more than that. */
 const definers = [
   'all_organizations',
+  'claim_outgoing_mail',
   'claim_sync_run',
   'ended_staged_runs',
   'ensure_user',
   'find_api_key',
   'find_identity',
+  'find_invitation',
   'find_session',
+  'invited',
   'link_identity',
   'memberships_of',
   'prune_expired',
+  'prune_mails',
   'scheduled_sync_configs',
   'unfinished_publications',
 ];

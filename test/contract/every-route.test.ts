@@ -17,7 +17,8 @@ const lists = guarded.filter((route) => route.query !== undefined && 'pageSize' 
 const withId = guarded.filter((route) => route.path.includes('{id}'));
 const named = (routes: readonly Route[]) => routes.map((route) => [`${route.method} ${route.path}`, route] as const);
 const methodOf = (route: Route) => route.method.toLowerCase() as Method;
-const pathOf = (route: Route, id = newId()) => route.path.replace('{id}', id).replace('{recordType}', 'invoice');
+const pathOf = (route: Route, id = newId()) =>
+  route.path.replace('{id}', id).replace('{recordType}', 'invoice').replace('{invitationId}', newId());
 
 let database: TestDatabase;
 let app: Express;
@@ -27,6 +28,7 @@ let powerless: ReturnType<typeof apiOf>;
 const foreign = new Map<string, string>();
 
 async function makeForeignObjects(organizationId: string): Promise<void> {
+  foreign.set('organizations', organizationId);
   const { secret } = await makeKey(database.ctx, organizationId, { permissions: ['write'] });
   const api = apiOf(app, secret);
   foreign.set('api-keys', (await api('post', '/api-keys', { name: 'foreign' })).body.id);
@@ -192,6 +194,7 @@ async function ownIdFor(route: Route): Promise<string> {
   if (!route.path.includes('{id}')) return '';
   const who = await owner('get', '/whoami');
   const organizationId: string = who.body.organization.id;
+  if (route.path.startsWith('/organizations/{id}')) return organizationId;
   return database.ctx.db.control.transaction(async (tx) => {
     await tx.raw("select set_config('portal.organization_id', ?, true)", [organizationId]);
     const held = await tx('sync_configs').first<{ id: string } | undefined>('id');
@@ -214,7 +217,11 @@ async function ownIdFor(route: Route): Promise<string> {
 
 describe.each(named(withId))('%s', (_name, route) => {
   /** A body that the schema lets through, so that only the object's absence can refuse. */
-  const sent = { publishApiSchema: { revision: 1 }, approveDeletions: { proposalId: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' } };
+  const sent = {
+    publishApiSchema: { revision: 1 },
+    approveDeletions: { proposalId: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' },
+    createInvitation: { email: 'x@example.test', roleId: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' },
+  };
   const body = sent[route.id as keyof typeof sent] ?? (route.method === 'GET' || route.method === 'DELETE' ? undefined : {});
 
   it('400 for an id that is none', async () => {

@@ -86,6 +86,15 @@ describe('the audit log', () => {
     await write('deleteApiKey', 'delete', `/api-keys/${key.id}`);
     newSecrets = [key.secret, rotated.secret];
 
+    const invitations = `/organizations/${organization.id}/invitations`;
+    const roleId = await inTransaction(
+      { db: database.ctx.db, organizationId: organization.id },
+      async (tx) => (await tx('roles').first('id')).id,
+    );
+    const invited = (await write('createInvitation', 'post', invitations, { email: 'new@example.test', roleId })).body;
+    await write('resendInvitation', 'post', `${invitations}/${invited.id}/resend`);
+    await write('deleteInvitation', 'delete', `${invitations}/${invited.id}`);
+
     const tba = { accountId, baseUrl: erp.account.url, authentication: { method: 'tba', consumerKey: 'ck', tokenId: 'ti', ...given } };
     await write('putErpConnection', 'put', '/netsuite/connection', tba);
     await write('testErpConnection', 'post', '/netsuite/connection/test');

@@ -1,0 +1,92 @@
+// Accepts the invitation whose token the link carried. The token moves from the address to this tab's storage, so that it outlives
+// the way through the sign-in and stays out of the history; it goes away once it was used up.
+const api = '/api/platform/v1';
+const storageKey = 'invitation-token';
+const part = (id) => document.getElementById(id);
+
+function takeToken() {
+  const given = new URLSearchParams(location.hash.slice(1)).get('token');
+  if (given !== null) {
+    sessionStorage.setItem(storageKey, given);
+    history.replaceState(null, '', location.pathname);
+  }
+  return sessionStorage.getItem(storageKey);
+}
+
+/** One state of the page: what it says, and which of its two actions it offers. */
+function show({ status = '', problem = '', accept = false, signIn = null }) {
+  part('status').textContent = status;
+  part('problem').textContent = problem;
+  part('problem').hidden = problem === '';
+  part('accept').hidden = !accept;
+  part('accept').disabled = false;
+  part('sign-in').hidden = signIn === null;
+  if (signIn !== null) part('sign-in').textContent = signIn;
+  part('actions').hidden = !accept && signIn === null;
+}
+
+const unreachable = 'The service cannot be reached. Check your connection and try again.';
+const fail = (problem) => show({ problem });
+
+const closed = {
+  already_accepted: 'This invitation was accepted already. There is nothing left to do.',
+  already_member: 'You are a member of this organization already. There is nothing left to do.',
+  expired: 'This invitation has expired. Ask whoever invited you for a new one.',
+  revoked: 'This invitation was revoked. Ask whoever invited you for a new one.',
+  no_longer_valid: 'This invitation is no longer valid. Ask whoever invited you for a new one.',
+};
+
+function showRefusal(status, error) {
+  const code = error?.details?.[0]?.code;
+  if (status === 401) return show({ status: 'Your session has ended. Sign in again to accept.', signIn: 'Sign in' });
+  if (code === 'other_address')
+    return show({
+      problem: 'This invitation was sent to another e-mail address than yours. Sign in with that address to accept it.',
+      signIn: 'Sign in as someone else',
+    });
+  if (status === 429 || status >= 500) return show({ problem: 'The service is busy. Wait a moment and try again.', accept: true });
+  if (status === 422 || status === 404) sessionStorage.removeItem(storageKey);
+  if (status === 404) return fail('This invitation is not known, or a newer mail has replaced it. Use the link in the latest mail.');
+  fail(closed[code] ?? error?.message ?? 'The invitation could not be accepted.');
+}
+
+async function accept(token) {
+  part('accept').disabled = true;
+  let response;
+  try {
+    response = await fetch(`${api}/invitations/accept`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ token }),
+    });
+  } catch {
+    return show({ problem: unreachable, accept: true });
+  }
+  const body = await response.json().catch(() => null);
+  if (response.ok) {
+    sessionStorage.removeItem(storageKey);
+    show({ status: `You have joined ${body.organization.name} with the role ${body.role.name}.` });
+    part('title').textContent = 'Welcome';
+  } else showRefusal(response.status, body?.error);
+  part('title').focus();
+}
+
+async function start() {
+  const token = takeToken();
+  if (token === null || !/^[A-Za-z0-9_-]{43}$/.test(token))
+    return fail('The link is not complete. Open the link in the mail again, or copy the whole of it.');
+  let response;
+  try {
+    response = await fetch(`${api}/whoami`);
+  } catch {
+    return fail(unreachable);
+  }
+  if (response.status === 401)
+    return show({ status: 'Sign in with the e-mail address that the invitation was sent to.', signIn: 'Sign in' });
+  const who = response.ok ? await response.json().catch(() => null) : null;
+  part('accept').addEventListener('click', () => accept(token));
+  show({ status: who === null ? 'You are signed in.' : `You are signed in as ${who.user.email}.`, accept: true });
+}
+
+addEventListener('hashchange', () => location.reload());
+await start();

@@ -1,0 +1,83 @@
+// Static pages and the files they load, each read once at the start. No other file is ever served, and the policy lets no request
+// leave this origin and no script or style stand in the page itself.
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { RequestHandler, Response } from 'express';
+
+const contentTypes: Readonly<Record<string, string>> = {
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.txt': 'text/plain; charset=utf-8',
+};
+
+const contentPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "font-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+export type Asset = { readonly contentType: string; readonly plain: Buffer; gzipped: Promise<Buffer> | null };
+
+export const readAsset = (file: string): Asset => ({
+  contentType: contentTypes[path.extname(file)] ?? 'application/octet-stream',
+  plain: readFileSync(file),
+  gzipped: null,
+});
+
+/** Changes whenever any of the files does: it stands in every asset's address, so that answers may be kept for good. */
+export function versionOf(assets: ReadonlyMap<string, Asset>): string {
+  const hash = createHash('sha256');
+  for (const [name, { plain }] of assets) hash.update(`${name} ${plain.length}\n`).update(plain);
+  return hash.digest('hex').slice(0, 16);
+}
+
+function setPolicy(res: Response, cacheControl: string): void {
+  res.setHeader('Content-Security-Policy', contentPolicy);
+  res.setHeader('Referrer-Policy', 'no-referrer');
+  res.setHeader('X-Content-Type-Options', 'nosniff');
+  res.setHeader('Cross-Origin-Resource-Policy', 'same-origin');
+  res.setHeader('Cache-Control', cacheControl);
+}
+
+const compress = promisify(gzip);
+
+/** Answers GET below the address that it is mounted at, with the version as the first part of the path. */
+export function serveAssets(assets: ReadonlyMap<string, Asset>, version: string): RequestHandler {
+  const prefix = `/${version}/`;
+  return async (req, res, next) => {
+    const asset = req.path.startsWith(prefix) ? assets.get(req.path.slice(prefix.length)) : undefined;
+    if (asset === undefined || (req.method !== 'GET' && req.method !== 'HEAD')) return next();
+    setPolicy(res, 'public, max-age=31536000, immutable');
+    res.setHeader('Content-Type', asset.contentType);
+    res.vary('Accept-Encoding');
+    let body = asset.plain;
+    if (req.acceptsEncodings('gzip') === 'gzip') {
+      asset.gzipped ??= compress(asset.plain, { level: 9 });
+      body = await asset.gzipped;
+      res.setHeader('Content-Encoding', 'gzip');
+    }
+    res.setHeader('Content-Length', body.length);
+    res.end(body);
+  };
+}
+
+/** The file with `{{assets}}` replaced by the address of its assets. */
+export function servePage(file: string, assetsAddress: string): RequestHandler {
+  const page = Buffer.from(readFileSync(file, 'utf8').replaceAll('{{assets}}', assetsAddress));
+  return (_req, res) => {
+    setPolicy(res, 'no-cache');
+    res.setHeader('Content-Type', 'text/html; charset=utf-8');
+    res.setHeader('Content-Length', page.length);
+    res.end(page);
+  };
+}
