@@ -1,0 +1,274 @@
+// Handing one mail over: what the gateway says became of it is what became of it, wherever the connection breaks.
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { composeMail, type Mail } from '../../src/gateways/compose-mail.ts';
+import { sendMail } from '../../src/gateways/mail.ts';
+import type { SendOptions } from '../../src/gateways/mail-outcome.ts';
+import { layoutMail } from '../../src/mail/layout.ts';
+import { parseMail, type ScriptedServer, type ScriptStep, startMailServer, startScriptedServer } from '../setup/smtp.ts';
+
+const from = 'Portal Service <portal@example.test>';
+const mail: Mail = {
+  to: { address: 'ada@example.test', name: 'Ada' },
+  subject: 'Grüße',
+  text: 'Hello\n.\nthere',
+  html: '<p>Hello</p>',
+  messageId: '<one@portal.example.test>',
+  date: new Date('2026-03-02T10:00:00Z'),
+};
+const limits = { connectMs: 300, envelopeMs: 600, dataMs: 300, stopMs: 200 };
+
+let marks = 0;
+const mark: SendOptions = {
+  beforeData: async () => {
+    marks += 1;
+  },
+  limits,
+};
+const smtp = (smtpUrl: string | null) => ({ smtpUrl, from, outboxFolder: '/nowhere' });
+beforeEach(() => {
+  marks = 0;
+});
+
+describe('a mail by SMTP', () => {
+  it('arrives with its parts, its Message-ID and a word that a machine sent it', async () => {
+    const server = await startMailServer();
+    try {
+      const attachments = [{ filename: 'Rechnungen – März.csv', contentType: 'text/csv', content: Buffer.from('a;b\n1;2\n') }];
+      const unsubscribeUrl = `https://portal.example.test/unsubscribe/${'x'.repeat(300)}?a=1&b=2`;
+      expect(await sendMail(smtp(server.url), { ...mail, attachments, unsubscribeUrl }, mark)).toEqual({ kind: 'sent' });
+      const [arrived] = server.delivered;
+      expect(arrived).toMatchObject({ from: 'portal@example.test', to: ['ada@example.test'] });
+      expect(arrived?.mail).toMatchObject({
+        from: { name: 'Portal Service', address: 'portal@example.test' },
+        to: [{ name: 'Ada', address: 'ada@example.test' }],
+        subject: 'Grüße',
+        messageId: '<one@portal.example.test>',
+        date: '2026-03-02T10:00:00.000Z',
+        html: '<p>Hello</p>\n',
+      });
+      expect(arrived?.mail.text?.trim()).toBe('Hello\n.\nthere');
+      const header = (key: string) => arrived?.mail.headers.filter((held) => held.key === key).map(({ value }) => value);
+      expect(header('auto-submitted')).toEqual(['auto-generated']);
+      expect(header('list-unsubscribe')).toEqual([`<${unsubscribeUrl}>`]);
+      expect(header('list-unsubscribe-post')).toEqual(['List-Unsubscribe=One-Click']);
+      expect(arrived?.mail.attachments.map(({ filename, mimeType }) => [filename, mimeType])).toEqual([
+        ['Rechnungen – März.csv', 'text/csv'],
+      ]);
+      expect(Buffer.from(arrived?.mail.attachments[0]?.content as ArrayBuffer).toString()).toBe('a;b\n1;2\n');
+      expect(marks).toBe(1);
+    } finally {
+      await server.close();
+    }
+  });
+
+  it('signs in with the password of the address', async () => {
+    let seen: unknown;
+    const server = await startMailServer({
+      authOptional: false,
+      allowInsecureAuth: true,
+      onAuth: ({ username, password }, _session, done) => {
+        seen = { username, password };
+        done(null, { user: 'x' });
+      },
+    });
+    try {
+      const url = server.url.replace('smtp://', 'smtp://us%40er:p%3Ass@');
+      expect(await sendMail(smtp(url), mail, mark)).toEqual({ kind: 'sent' });
+      expect(seen).toEqual({ username: 'us@er', password: 'p:ss' });
+    } finally {
+      await server.close();
+    }
+  });
+
+  it('waits for another day when the login is refused, and never tells the password', async () => {
+    const server = await startMailServer({
+      authOptional: false,
+      allowInsecureAuth: true,
+      onAuth: (_auth, _session, done) => done(new Error('no')),
+    });
+    try {
+      const outcome = await sendMail(smtp(server.url.replace('smtp://', 'smtp://user:hunter2@')), mail, mark);
+      expect(outcome.kind).toBe('deferred');
+      expect(JSON.stringify(outcome)).not.toContain('hunter2');
+      expect(marks).toBe(0);
+    } finally {
+      await server.close();
+    }
+  });
+});
+
+describe('where it breaks', () => {
+  let server: ScriptedServer;
+  afterEach(() => server.close());
+  const outcomeOf = async (step: ScriptStep, reaction: string, options: Partial<SendOptions> = {}) => {
+    server = await startScriptedServer({ [step]: reaction });
+    return sendMail(smtp(server.url), mail, { ...mark, ...options });
+  };
+
+  it.each<[ScriptStep, string]>(
+    (['greeting', 'EHLO', 'MAIL', 'RCPT', 'DATA'] as const).flatMap((step) =>
+      ['hang up', 'stall', '421 4.3.2 closing', '451 4.3.0 try later'].map((reaction): [ScriptStep, string] => [step, reaction]),
+    ),
+  )('before the message, at %s by %s: deferred, and not a byte of the message has left', async (step, reaction) => {
+    expect(await outcomeOf(step, reaction)).toMatchObject({ kind: 'deferred', error: expect.stringMatching(/./) });
+    expect([marks, server.messages]).toEqual([0, []]);
+  });
+
+  it.each<[ScriptStep, string, string]>([
+    ['MAIL', '550 5.7.1 not from you', 'refused'],
+    ['RCPT', '550 5.1.1 nobody here', 'refused'],
+    ['DATA', '554 5.5.1 no', 'refused'],
+    ['MAIL', '530 5.7.0 sign in first', 'deferred'],
+    ['greeting', '554 5.7.1 not today', 'deferred'],
+  ])('by a refusal at %s, %s: %s', async (step, reaction, kind) => {
+    const outcome = await outcomeOf(step, reaction);
+    expect(outcome).toMatchObject({ kind, error: expect.stringContaining(reaction.split(' ')[1] ?? '') });
+    expect([marks, server.messages]).toEqual([0, []]);
+  });
+
+  it.each([
+    ['hang up', 'unknown'],
+    ['stall', 'unknown'],
+    ['451 4.3.0 try later', 'deferred'],
+    ['421 4.3.2 closing', 'deferred'],
+    ['552 5.3.4 too large', 'refused'],
+    ['250 2.0.0 taken', 'sent'],
+  ])('after the message, by %s: %s', async (reaction, kind) => {
+    expect(await outcomeOf('end of data', reaction)).toMatchObject({ kind });
+    expect(marks).toBe(1);
+    expect(server.messages).toHaveLength(1);
+  });
+
+  it('while the mark can not be written: deferred, and the server has nothing', async () => {
+    const beforeData = () => Promise.reject(new Error('the database is away'));
+    expect(await outcomeOf('MAIL', '250 ok', { beforeData })).toMatchObject({ kind: 'deferred', error: 'the database is away' });
+    expect(server.messages).toEqual([]);
+  });
+
+  it('while the mark takes too long: deferred, and nothing leaves later either', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    expect(await outcomeOf('MAIL', '250 ok', { beforeData: () => promise })).toMatchObject({ kind: 'deferred' });
+    resolve();
+    await new Promise(setImmediate);
+    expect(server.messages).toEqual([]);
+  });
+
+  it.each([
+    ['DATA', 'deferred'],
+    ['end of data', 'unknown'],
+  ] as const)('by a stop of the service while the server stalls at %s: %s, soon', async (step, kind) => {
+    const stop = new AbortController();
+    setTimeout(() => stop.abort(), 100);
+    const began = performance.now();
+    const slow = { connectMs: 9_000, envelopeMs: 9_000, dataMs: 9_000, stopMs: 100 };
+    expect(await outcomeOf(step, 'stall', { stop: stop.signal, limits: slow })).toMatchObject({ kind });
+    expect(performance.now() - began).toBeLessThan(2_000);
+  });
+
+  it('and a refusal quotes the message: its link and its token are cut out', async () => {
+    const token = 'Zk3'.repeat(14) + 'a';
+    const outcome = await outcomeOf('end of data', `554 5.7.1 spam: https://x.test/invitations/accept#token=${token} and ${token}`);
+    expect(outcome.kind).toBe('refused');
+    expect(JSON.stringify(outcome)).not.toContain(token);
+    expect(JSON.stringify(outcome)).toContain('5.7.1 spam');
+  });
+
+  it('nobody listens: deferred', async () => {
+    server = await startScriptedServer();
+    const { url } = server;
+    await server.close();
+    server = await startScriptedServer();
+    expect(await sendMail(smtp(url), mail, mark)).toMatchObject({ kind: 'deferred' });
+  });
+
+  it('a password would leave this machine in the clear: it does not', async () => {
+    // Not a loopback address to the eye, but one to the machine: 0.0.0.0 reaches this host.
+    server = await startScriptedServer();
+    const url = server.url.replace('smtp://127.0.0.1', 'smtp://user:secret@0.0.0.0');
+    expect(await sendMail(smtp(url), mail, mark)).toMatchObject({ kind: 'deferred' });
+    expect([marks, server.commands.filter((line) => !/^EHLO|^STARTTLS/.test(line))]).toEqual([0, []]);
+    expect(server.commands).toContain('STARTTLS');
+  });
+});
+
+describe('composing', () => {
+  it('lets nobody add a header by a line break', async () => {
+    const tricky = 'Hi\r\nBcc: everyone@example.test\u2028X-More: 1';
+    const composed = await composeMail(from, {
+      ...mail,
+      subject: tricky,
+      to: { address: 'ada@example.test', name: tricky },
+      attachments: [{ filename: tricky, contentType: 'text/csv', content: Buffer.from('x') }],
+    });
+    const parsed = await parseMail(composed.raw);
+    expect(parsed.subject).toBe('Hi Bcc: everyone@example.test X-More: 1');
+    expect(parsed.bcc).toBeUndefined();
+    expect(parsed.headers.map(({ key }) => key)).not.toContain('x-more');
+    expect(parsed.to?.map(({ address }) => address)).toEqual(['ada@example.test']);
+  });
+
+  it.each([
+    'a@b.test\r\nBcc: c@d.test',
+    'a@b.test, c@d.test',
+    '<a@b.test>',
+    'a b@c.test',
+    'a@b@c.test',
+    'nobody',
+    `${'a'.repeat(65)}@b.test`,
+  ])('refuses %j as an address', async (address) => {
+    await expect(composeMail(from, { ...mail, to: { address } })).rejects.toThrow('cannot be sent');
+  });
+
+  it('refuses an id or a link that would break its header', async () => {
+    await expect(composeMail(from, { ...mail, messageId: '<a\r\nX: 1@b>' })).rejects.toThrow('Message-ID');
+    for (const unsubscribeUrl of ['https://a.test/>\r\nX: 1', 'javascript:alert(1)', 'nothing'])
+      await expect(composeMail(from, { ...mail, unsubscribeUrl })).rejects.toThrow('unsubscribe');
+  });
+
+  it('defers while MAIL_FROM names no address', async () => {
+    expect(await sendMail({ ...smtp('smtp://127.0.0.1:9'), from: 'nobody at all' }, mail, mark)).toMatchObject({
+      kind: 'deferred',
+      error: 'MAIL_FROM names no address',
+    });
+  });
+
+  it('escapes what people typed in the HTML part', () => {
+    const { html, text } = layoutMail({
+      title: '<script>alert(1)</script>',
+      paragraphs: ['A & B "quoted" <b>'],
+      action: { label: "It's <here>", url: 'https://x.test/?a=1&b="2"' },
+      notes: ['<i>'],
+    });
+    expect(html).not.toMatch(/<script|<b>|<i>/);
+    expect(html).toContain('href="https://x.test/?a=1&amp;b=&quot;2&quot;"');
+    expect(text).toContain('https://x.test/?a=1&b="2"');
+  });
+});
+
+describe('without a server', () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'outbox-test-'));
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  it('a mail is a file for the owner alone, one for all attempts, named by its time and id', async () => {
+    const settings = { smtpUrl: null, from, outboxFolder: path.join(folder, 'out') };
+    expect(await sendMail(settings, mail, mark)).toEqual({ kind: 'sent' });
+    expect(await sendMail(settings, mail, mark)).toEqual({ kind: 'sent' });
+    const names = await readdir(settings.outboxFolder);
+    expect(names).toEqual(['2026-03-02T100000.000Z-one@portal.example.test.eml']);
+    const file = path.join(settings.outboxFolder, names[0] ?? '');
+    expect([(await stat(settings.outboxFolder)).mode & 0o777, (await stat(file)).mode & 0o777]).toEqual([0o700, 0o600]);
+    expect((await parseMail(await readFile(file))).subject).toBe('Grüße');
+  });
+
+  it('a folder that can not be written defers it', async () => {
+    const blocked = path.join(folder, 'file');
+    await writeFile(blocked, '');
+    expect(await sendMail({ smtpUrl: null, from, outboxFolder: blocked }, mail, mark)).toMatchObject({ kind: 'deferred' });
+  });
+});

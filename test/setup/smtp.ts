@@ -1,0 +1,136 @@
+// A real SMTP server on loopback that keeps what it is given, and can be told to refuse, to stall and to hang up.
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
+import PostalMime, { type Email } from 'postal-mime';
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
+
+export type Delivered = { readonly from: string; readonly to: string[]; readonly raw: string; readonly mail: Email };
+
+export type MailServer = {
+  readonly url: string;
+  readonly delivered: Delivered[];
+  /** Answered to the next messages instead of taking them, in order. */
+  readonly refuseNext: { code: number; text: string }[];
+  close(): Promise<void>;
+};
+
+const reply = (code: number, text: string): Error => Object.assign(new Error(text), { responseCode: code });
+
+export async function startMailServer(options: SMTPServerOptions = {}): Promise<MailServer> {
+  const delivered: Delivered[] = [];
+  const refuseNext: { code: number; text: string }[] = [];
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS'],
+    logger: false,
+    onData(stream, session, done) {
+      const chunks: Buffer[] = [];
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+      stream.on('end', async () => {
+        const refusal = refuseNext.shift();
+        if (refusal !== undefined) return done(reply(refusal.code, refusal.text));
+        const raw = Buffer.concat(chunks).toString('utf8');
+        const { mailFrom, rcptTo } = session.envelope;
+        const from = mailFrom === false ? '' : mailFrom.address;
+        delivered.push({ from, to: rcptTo.map(({ address }) => address), raw, mail: await PostalMime.parse(raw) });
+        done();
+      });
+    },
+    ...options,
+  });
+  server.on('error', () => undefined);
+  server.listen(0, '127.0.0.1');
+  await once(server.server, 'listening');
+  const { port } = server.server.address() as AddressInfo;
+  return {
+    url: `smtp://127.0.0.1:${port}`,
+    delivered,
+    refuseNext,
+    close: () => new Promise((resolve) => server.close(() => resolve())),
+  };
+}
+
+/** What the scripted server does when the client has sent a command; a text is answered, the others end or hold the talk. */
+type Reaction = string | 'hang up' | 'stall';
+export type ScriptStep = 'greeting' | 'EHLO' | 'MAIL' | 'RCPT' | 'DATA' | 'end of data';
+export type ScriptedServer = {
+  readonly url: string;
+  /** Every message whose last line came in whole. */
+  readonly messages: string[];
+  readonly commands: string[];
+  /** Changes what happens from now on. */
+  react(step: ScriptStep, reaction: Reaction): void;
+  close(): Promise<void>;
+};
+
+const usualReplies: Record<ScriptStep, string> = {
+  greeting: '220 ready',
+  EHLO: '250 here',
+  MAIL: '250 ok',
+  RCPT: '250 ok',
+  DATA: '354 go ahead',
+  'end of data': '250 taken',
+};
+
+/** A server that says just what the test wants at each step, and takes the connection away where it should. */
+export async function startScriptedServer(changed: Partial<Record<ScriptStep, Reaction>> = {}): Promise<ScriptedServer> {
+  const reactions: Record<ScriptStep, Reaction> = { ...usualReplies, ...changed };
+  const messages: string[] = [];
+  const sockets = new Set<Socket>();
+  const commands: string[] = [];
+
+  const talk = (socket: Socket): void => {
+    let inData = false;
+    let text = '';
+    const react = (step: ScriptStep): void => {
+      const reaction = reactions[step];
+      if (reaction === 'hang up') socket.destroy();
+      else if (reaction !== 'stall') socket.write(`${reaction}\r\n`);
+    };
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.on('close', () => sockets.delete(socket));
+    socket.on('data', (chunk) => {
+      text += chunk.toString('utf8');
+      for (;;) {
+        const end = inData ? text.indexOf('\r\n.\r\n') : text.indexOf('\r\n');
+        if (end < 0) return;
+        const line = text.slice(0, end);
+        text = text.slice(end + (inData ? 5 : 2));
+        if (inData) {
+          inData = false;
+          messages.push(line);
+          react('end of data');
+          continue;
+        }
+        commands.push(line);
+        if (/^QUIT/i.test(line)) socket.end('221 bye\r\n');
+        else {
+          const step = (['EHLO', 'MAIL', 'RCPT', 'DATA'] as const).find((verb) => line.toUpperCase().startsWith(verb));
+          inData = step === 'DATA' && reactions.DATA.startsWith('354');
+          if (step === undefined) socket.write('502 not here\r\n');
+          else react(step);
+        }
+      }
+    });
+    react('greeting');
+  };
+  const server: Server = createServer(talk).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    messages,
+    commands,
+    react: (step, reaction) => {
+      reactions[step] = reaction;
+    },
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+export const parseMail = (raw: string | Buffer): Promise<Email> => PostalMime.parse(raw);
