@@ -1,8 +1,10 @@
 // Organizations and keys for tests, made by the same code that operators and callers use.
+import { randomBytes } from 'node:crypto';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { newId } from '../../src/core/id.ts';
 import { inTransaction, type Tx } from '../../src/db/transaction.ts';
 import { makeApiKey } from '../../src/identity/api-key.ts';
+import { hashSessionToken, inPersonTransaction } from '../../src/identity/sessions.store.ts';
 import { createOrganization } from '../../src/platform/organizations/organizations.service.ts';
 
 let made = 0;
@@ -62,4 +64,24 @@ export async function makeMember(
     await tx('roles').insert({ id, organization_id: organizationId, name: `role ${id}`, permissions });
     return id;
   }
+}
+
+/** A person without an organization, as sign-in would make one. */
+export async function makePerson(ctx: Ctx, email: string): Promise<{ id: string; email: string }> {
+  const { rows } = await ctx.db.control.raw<{ rows: { id: string }[] }>('select ensure_user(?, ?, ?) as id', [newId(), email, email]);
+  return { id: rows[0]?.id ?? '', email };
+}
+
+/** A signed-in person's session; `headers` carry its cookie as a page of this service would send it. */
+export async function makeSession(
+  ctx: Ctx,
+  userId: string,
+  organizationId: string | null = null,
+): Promise<{ id: string; token: string; headers: Record<string, string> }> {
+  const id = newId();
+  const token = randomBytes(32).toString('base64url');
+  await inPersonTransaction(ctx, userId, (tx) =>
+    tx('sessions').insert({ id, user_id: userId, token_hash: hashSessionToken(token), active_organization_id: organizationId }),
+  );
+  return { id, token, headers: { cookie: `portal_session=${token}`, origin: new URL(ctx.settings.publicUrl).origin } };
 }

@@ -1,0 +1,281 @@
+// Inviting: who may give what, one open invitation for each address, and a token that is nowhere but in the mail.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newId } from '../../../src/core/id.ts';
+import { openKnex } from '../../../src/db/connect.ts';
+import { apiOf, codesOf } from '../../setup/api.ts';
+import { makeKey, makeMember, makeOrganization } from '../../setup/organization.ts';
+import { until } from '../../setup/until.ts';
+import { invitationWorld, type World } from './fixture.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await invitationWorld();
+});
+afterAll(() => world.close());
+
+const auditOf = (targetId: string) =>
+  world.as(world.organization.id, (tx) => tx('audit_log').where({ target_id: targetId }).orderBy('at').pluck('action'));
+
+describe('POST /organizations/{id}/invitations', () => {
+  it('201, and a mail with the link goes to the address, in both parts and for small and dark screens', async () => {
+    const answer = await world.owner('post', world.invitations, { email: 'New.Person@Example.test', roleId: await world.roleId('editor') });
+    expect(answer.status).toBe(201);
+    expect(answer.body).toEqual({
+      id: expect.any(String),
+      email: 'new.person@example.test',
+      role: { id: await world.roleId('editor'), name: 'editor' },
+      status: 'pending',
+      expiresAt: expect.any(String),
+      createdAt: expect.any(String),
+      invitedBy: { id: world.organization.ownerId, email: expect.any(String), name: expect.any(String) },
+      delivery: { status: 'queued', error: null },
+    });
+    const days = (Date.parse(answer.body.expiresAt) - Date.now()) / 86_400_000;
+    expect(days).toBeGreaterThan(6.99);
+    expect(days).toBeLessThanOrEqual(7);
+    const token = await world.tokenOf('new.person@example.test');
+    const mail = world.mails.delivered.at(-1)?.mail;
+    const link = `http://portal.example.test/invitations/accept#token=${token}`;
+    expect(mail).toMatchObject({ subject: 'Invitation to Aster & Sons' });
+    expect(mail?.text).toContain(link);
+    expect(mail?.html).toContain(`href="${link}"`);
+    expect(mail?.html).toContain('Aster &amp; Sons');
+    expect(mail?.html).toMatch(/prefers-color-scheme:\s*dark/);
+    await until(async () => {
+      const shown = await world.owner('get', `${world.invitations}/${answer.body.id}`);
+      return shown.body.delivery.status === 'sent' ? true : undefined;
+    });
+    expect(await auditOf(answer.body.id)).toEqual(['invitation.create']);
+  });
+
+  it('leaves the token nowhere but in the mail: no table, no log line, no answer', async () => {
+    const made = await world.invite('secret@example.test');
+    const token = await world.tokenOf('secret@example.test');
+    const again = await world.owner('post', `${world.invitations}/${made.id}/resend`, {}, { 'idempotency-key': 'resend-secret' });
+    const second = await world.tokenOf('secret@example.test', 2);
+    const person = await world.signIn('secret@example.test');
+    const accepted = await apiOf(world.app, null)(
+      'post',
+      '/invitations/accept',
+      { token: second },
+      { ...person.headers, 'idempotency-key': 'accept-secret' },
+    );
+    expect([again.status, accepted.status]).toEqual([200, 200]);
+    const admin = openKnex(world.database.address, null, 1);
+    try {
+      const { rows } = await admin.raw(
+        "select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'",
+      );
+      expect(rows.length).toBeGreaterThan(15);
+      for (const { name } of rows) {
+        const text = (await admin.raw(`select coalesce(string_agg(t::text, ' '), '') as text from ${name} t`)).rows[0].text;
+        for (const hidden of [token, second, Buffer.from(token).toString('hex')])
+          expect([name, text.includes(hidden)]).toEqual([name, false]);
+      }
+    } finally {
+      await admin.destroy();
+    }
+    const listed = await world.owner('get', world.invitations);
+    const shown = world.lines.join('') + JSON.stringify([made, again.body, accepted.body, listed.body]);
+    expect(world.lines.length).toBeGreaterThan(3);
+    for (const hidden of [token, second]) expect(shown).not.toContain(hidden);
+  });
+
+  it('sends again for an address with an open invitation: the same one, with the role as asked now; the old link is dead', async () => {
+    const first = await world.invite('twice@example.test', 'viewer');
+    const old = await world.tokenOf('twice@example.test');
+    const answer = await world.owner('post', world.invitations, { email: 'TWICE@example.test', roleId: await world.roleId('editor') });
+    expect([answer.status, answer.body.id, answer.body.role.name]).toEqual([201, first.id, 'editor']);
+    const fresh = await world.tokenOf('twice@example.test', 2);
+    const person = await world.signIn('twice@example.test');
+    expect((await world.accept(old, person.headers)).status).toBe(404);
+    expect((await world.accept(fresh, person.headers)).body.role.name).toBe('editor');
+    expect(await auditOf(first.id)).toEqual(['invitation.create', 'invitation.resend', 'invitation.accept']);
+  });
+
+  it('makes one invitation of many requests at once', async () => {
+    const roleId = await world.roleId('viewer');
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, () => world.owner('post', world.invitations, { email: 'race@example.test', roleId })),
+    );
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201, 201, 201]);
+    expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);
+    expect((await world.owner('get', `${world.invitations}?q=race@`)).body.pagination.total).toBe(1);
+  });
+
+  it('422 for a member, whatever the case of the address', async () => {
+    const member = await makeMember(world.ctx, world.organization.id, 'viewer');
+    const answer = await world.owner('post', world.invitations, {
+      email: member.email.toUpperCase(),
+      roleId: await world.roleId('viewer'),
+    });
+    expect([answer.status, codesOf(answer)]).toEqual([422, ['already_member']]);
+  });
+
+  it('422 for a role that is not there, or is another organization’s', async () => {
+    const other = await makeOrganization(world.ctx);
+    for (const roleId of [newId(), await world.roleId('viewer', other.id)]) {
+      const answer = await world.owner('post', world.invitations, { email: 'x@example.test', roleId });
+      expect([answer.status, codesOf(answer)]).toEqual([422, ['unknown_role']]);
+    }
+  });
+
+  it('403 for a role with a permission that the caller does not hold', async () => {
+    const { api } = await world.memberApi(['invitation:create', 'invitation:update', 'invitation:read', 'team:read']);
+    const weaker = await world.makeRole(['team:read']);
+    const stronger = await world.makeRole(['team:read', 'team:create']);
+    expect((await api('post', world.invitations, { email: 'weak@example.test', roleId: weaker })).status).toBe(201);
+    const refused = await api('post', world.invitations, { email: 'strong@example.test', roleId: stronger });
+    expect([refused.status, refused.body.error.message, codesOf(refused)]).toEqual([
+      403,
+      'You cannot grant what you do not hold',
+      ['escalation'],
+    ]);
+    const admin = await world.memberApi('admin');
+    expect((await admin.api('post', world.invitations, { email: 'o@example.test', roleId: await world.roleId('owner') })).status).toBe(403);
+    expect((await admin.api('post', world.invitations, { email: 'o@example.test', roleId: await world.roleId('admin') })).status).toBe(201);
+    // Nor by sending one again that somebody stronger made.
+    const made = await world.invite('boss@example.test', 'owner');
+    expect((await api('post', `${world.invitations}/${made.id}/resend`)).status).toBe(403);
+    expect((await api('post', world.invitations, { email: 'boss@example.test', roleId: await world.roleId('owner') })).status).toBe(403);
+  });
+
+  it('keeps a role while an open invitation would give it, and no longer', async () => {
+    const roleId = await world.makeRole(['team:read']);
+    await world.as(world.organization.id, (tx) => tx('memberships').where({ role_id: roleId }).delete());
+    const made = (await world.owner('post', world.invitations, { email: 'kept@example.test', roleId })).body;
+    const remove = () => world.as(world.organization.id, (tx) => tx('roles').where({ id: roleId }).delete());
+    await expect(remove()).rejects.toThrow('open_invitation_uses_role');
+    await world.owner('delete', `${world.invitations}/${made.id}`);
+    expect(await remove()).toBe(1);
+    expect((await world.owner('get', `${world.invitations}/${made.id}`)).body).toMatchObject({ role: { id: roleId }, status: 'revoked' });
+  });
+});
+
+describe('GET /organizations/{id}/invitations', () => {
+  it('finds by status and part of the address, newest first', async () => {
+    const [a, b, c] = [
+      await world.invite('find-a@example.test'),
+      await world.invite('find-b@example.test'),
+      await world.invite('find-c@example.test'),
+    ];
+    await world.owner('delete', `${world.invitations}/${b.id}`);
+    await world.as(world.organization.id, (tx) =>
+      tx('invitations')
+        .where({ id: c.id })
+        .update({ expires_at: new Date(Date.now() - 1_000) }),
+    );
+    const ids = async (query: string) =>
+      (await world.owner('get', `${world.invitations}?${query}`)).body.data.map(({ id }: { id: string }) => id);
+    expect(await ids('q=FIND-')).toEqual([c.id, b.id, a.id]);
+    expect(await ids('q=find-&status=pending')).toEqual([a.id]);
+    expect(await ids('q=find-&status=revoked')).toEqual([b.id]);
+    expect(await ids('q=find-&status=expired')).toEqual([c.id]);
+    expect(await ids('q=find-&pageSize=1&page=2')).toEqual([b.id]);
+    expect((await world.owner('get', `${world.invitations}?status=lost`)).status).toBe(400);
+  });
+
+  it('tells what became of the mail, and cuts out what a server quotes of it', async () => {
+    const { id } = await world.invite('bounced@example.test');
+    await world.tokenOf('bounced@example.test');
+    world.mails.refuseNext.push({ code: 550, text: 'no such person http://portal.example.test/x#token=abc' });
+    await world.owner('post', `${world.invitations}/${id}/resend`);
+    const shown = await until(async () => {
+      const { delivery } = (await world.owner('get', `${world.invitations}/${id}`)).body;
+      return delivery.status === 'failed' ? delivery : undefined;
+    });
+    expect(shown.error).toContain('no such person');
+    expect(shown.error).not.toContain('token');
+  });
+
+  it('still names who invited after they left', async () => {
+    const { id, api } = await world.memberApi('admin');
+    const made = (await api('post', world.invitations, { email: 'orphan@example.test', roleId: await world.roleId('viewer') })).body;
+    await world.as(world.organization.id, async (tx) => {
+      await tx('api_keys').where({ created_by: id }).delete();
+      await tx('memberships').where({ user_id: id }).delete();
+    });
+    expect((await world.owner('get', `${world.invitations}/${made.id}`)).body.invitedBy.id).toBe(id);
+  });
+});
+
+describe('POST …/{invitationId}/resend and DELETE', () => {
+  it('give an expired invitation another seven days', async () => {
+    const { id } = await world.invite('late@example.test');
+    await world.tokenOf('late@example.test');
+    await world.as(world.organization.id, (tx) =>
+      tx('invitations')
+        .where({ id })
+        .update({ expires_at: new Date(Date.now() - 1_000) }),
+    );
+    const answer = await world.owner('post', `${world.invitations}/${id}/resend`);
+    expect([answer.status, answer.body.status, answer.body.delivery.status]).toEqual([200, 'pending', 'queued']);
+    const person = await world.signIn('late@example.test');
+    expect((await world.accept(await world.tokenOf('late@example.test', 2), person.headers)).status).toBe(200);
+    for (const [method, path, code] of [
+      ['post', `${world.invitations}/${id}/resend`, 'accepted'],
+      ['delete', `${world.invitations}/${id}`, 'accepted'],
+    ] as const) {
+      const refused = await world.owner(method, path);
+      expect([refused.status, codesOf(refused)]).toEqual([422, [code]]);
+    }
+  });
+
+  it('revoke for good: the link is dead, the address may be invited anew, revoking twice is one row of audit', async () => {
+    const { id } = await world.invite('gone@example.test');
+    const token = await world.tokenOf('gone@example.test');
+    expect((await world.owner('delete', `${world.invitations}/${id}`)).status).toBe(204);
+    expect((await world.owner('delete', `${world.invitations}/${id}`)).status).toBe(204);
+    expect(await auditOf(id)).toEqual(['invitation.create', 'invitation.revoke']);
+    const person = await world.signIn('gone@example.test');
+    expect(codesOf(await world.accept(token, person.headers))).toEqual(['revoked']);
+    expect(codesOf(await world.owner('post', `${world.invitations}/${id}/resend`))).toEqual(['revoked']);
+    expect((await world.invite('gone@example.test')).id).not.toBe(id);
+  });
+
+  it('take back a mail that has not left', async () => {
+    await world.sender.stop();
+    const { id } = await world.invite('recalled@example.test');
+    const mailIds = () =>
+      world.as(world.organization.id, (tx) => tx('outgoing_mails').where({ recipient: 'recalled@example.test' }).pluck('id'));
+    const before = await mailIds();
+    await world.owner('post', `${world.invitations}/${id}/resend`);
+    const after = await mailIds();
+    expect([before.length, after.length, after.includes(before[0])]).toEqual([1, 1, false]);
+    await world.owner('delete', `${world.invitations}/${id}`);
+    expect(await mailIds()).toEqual([]);
+    expect((await world.owner('get', `${world.invitations}/${id}`)).body.delivery).toBeNull();
+  });
+});
+
+describe('another organization', () => {
+  it('sees, sends, revokes nothing of it', async () => {
+    const { id } = await world.invite('apart@example.test');
+    const other = await makeOrganization(world.ctx);
+    const stranger = apiOf(world.app, (await makeKey(world.ctx, other.id, { permissions: ['write'] })).secret);
+    for (const organizationId of [world.organization.id, other.id]) {
+      const path = `/organizations/${organizationId}/invitations/${id}`;
+      expect((await stranger('get', path)).status).toBe(404);
+      expect((await stranger('delete', path)).status).toBe(404);
+      expect((await stranger('post', `${path}/resend`)).status).toBe(404);
+    }
+    expect((await stranger('get', world.invitations)).status).toBe(404);
+    expect((await stranger('post', world.invitations, { email: 'x@example.test', roleId: newId() })).status).toBe(404);
+    expect((await world.owner('get', `${world.invitations}/${id}`)).body.status).toBe('pending');
+  });
+});
+
+describe('invited', () => {
+  it('knows an address while its invitation is open, in any case of letters', async () => {
+    const invited = async (email: string) => (await world.ctx.db.control.raw('select invited(?) as yes', [email])).rows[0].yes;
+    expect(await invited('asked@example.test')).toBe(false);
+    const { id } = await world.invite('asked@example.test');
+    expect(await invited('Asked@Example.test')).toBe(true);
+    const set = (columns: object) => world.as(world.organization.id, (tx) => tx('invitations').where({ id }).update(columns));
+    await set({ expires_at: new Date(Date.now() - 1_000) });
+    expect(await invited('asked@example.test')).toBe(false);
+    await set({ expires_at: new Date(Date.now() + 60_000) });
+    await world.owner('delete', `${world.invitations}/${id}`);
+    expect(await invited('asked@example.test')).toBe(false);
+  });
+});
