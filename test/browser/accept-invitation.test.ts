@@ -1,0 +1,164 @@
+// The page behind the link in an invitation's mail, before the real service.
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import { invitationWorld, type World } from '../platform/invitations/fixture.ts';
+import { launchChromium, listen, looks, openVisit, overflowOf, readTraces, type Site, saveScreenshot, type Visit } from './chromium.ts';
+
+let world: World;
+let site: Site;
+let browser: Browser;
+let visits: Visit[] = [];
+let count = 0;
+
+beforeAll(async () => {
+  world = await invitationWorld();
+  // The page's own origin is what a session must come from; it is known once the site listens.
+  const settings = { ...world.ctx.settings };
+  site = await listen(createApp({ ...world.ctx, settings }));
+  Object.assign(settings, { publicUrl: site.origin });
+  browser = await launchChromium();
+});
+afterAll(async () => {
+  await browser.close();
+  await site.close();
+  await world.close();
+});
+afterEach(async () => {
+  for (const { context } of visits) await context.close();
+  visits = [];
+});
+
+type Invited = { email: string; id: string; token: string };
+async function invite(): Promise<Invited> {
+  count += 1;
+  const email = `guest-${count}@example.test`;
+  const { id } = await world.invite(email);
+  return { email, id, token: await world.tokenOf(email) };
+}
+
+/** Opens the link, signed in by a cookie where an address is given. */
+async function open(token: string, signedInAs: string | null, options: Parameters<typeof openVisit>[1] = {}): Promise<Visit> {
+  const visit = await openVisit(browser, options);
+  visits.push(visit);
+  if (signedInAs !== null) await signIn(visit, signedInAs);
+  await visit.page.goto(`${site.origin}/invitations/accept#token=${token}`);
+  return visit;
+}
+async function signIn({ context }: Visit, email: string): Promise<void> {
+  const { headers } = await world.signIn(email);
+  const [name = '', value = ''] = (headers['cookie'] ?? '').split('=');
+  await context.addCookies([{ name, value, url: site.origin, httpOnly: true, sameSite: 'Lax' }]);
+}
+const acceptButton = (page: Page) => page.getByRole('button', { name: 'Accept the invitation' });
+const policyBreaks = ({ complaints }: Visit) => complaints.filter((text) => !text.startsWith('Failed to load resource'));
+
+describe('the page behind the link', () => {
+  it('lets a signed-in person accept by one button, and keeps no token afterwards', async () => {
+    const { email, token } = await invite();
+    const visit = await open(token, email);
+    await acceptButton(visit.page).click();
+    await visit.page.getByText('You have joined Aster & Sons with the role viewer.').waitFor();
+    expect(visit.page.url()).toBe(`${site.origin}/invitations/accept`);
+    expect(await readTraces(visit).then((text) => text.replaceAll(`#token=${token}`, ''))).not.toContain(token);
+    expect(policyBreaks(visit)).toEqual([]);
+    expect(
+      visit.requested.filter((address) => address.startsWith('http')).every((address) => new URL(address).origin === site.origin),
+    ).toBe(true);
+  });
+
+  it('sends who is not signed in to the sign-in, and knows the token when they come back', async () => {
+    const { email, token } = await invite();
+    const visit = await open(token, null);
+    const link = visit.page.getByRole('link', { name: 'Sign in' });
+    await link.waitFor();
+    expect(await link.getAttribute('href')).toBe('/auth/login?returnTo=/invitations/accept');
+    expect(visit.page.url()).not.toContain(token);
+    await signIn(visit, email);
+    await visit.page.goto(`${site.origin}/invitations/accept`);
+    await acceptButton(visit.page).click();
+    await visit.page.getByText('You have joined Aster & Sons').waitFor();
+  });
+
+  it('says so for another address, and does not name the one it is for', async () => {
+    const { email, token } = await invite();
+    const visit = await open(token, 'somebody-else@example.test');
+    await acceptButton(visit.page).click();
+    await visit.page.getByRole('alert').getByText('sent to another e-mail address').waitFor();
+    await visit.page.getByRole('link', { name: 'Sign in as someone else' }).waitFor();
+    expect(await visit.page.locator('body').innerText()).not.toContain(email);
+  });
+
+  it.each([
+    ['has expired', { expires_at: new Date(0) }],
+    ['was revoked', { status: 'revoked' }],
+  ])('says that it %s', async (words, columns) => {
+    const { email, id, token } = await invite();
+    await world.as(world.organization.id, (tx) => tx('invitations').where({ id }).update(columns));
+    const visit = await open(token, email);
+    await acceptButton(visit.page).click();
+    await visit.page.getByRole('alert').getByText(words).waitFor();
+  });
+
+  it('says that a link is not known, or not whole', async () => {
+    const unknown = await open('A'.repeat(43), 'curious@example.test');
+    await acceptButton(unknown.page).click();
+    await unknown.page.getByRole('alert').getByText('is not known').waitFor();
+    const cut = await open('A'.repeat(20), 'curious@example.test');
+    await cut.page.getByRole('alert').getByText('The link is not complete').waitFor();
+  });
+
+  it('never hands the token to a server before the button is pressed', async () => {
+    const { email, token } = await invite();
+    const visit = await open(token, email);
+    const sent: string[] = [];
+    visit.page.on('request', (request) => sent.push(request.url() + (request.postData() ?? '')));
+    await acceptButton(visit.page).waitFor();
+    expect(sent.filter((text) => text.includes(token))).toEqual([]);
+    expect(world.lines.join('')).not.toContain(token);
+  });
+});
+
+/** Contrast of the text of each visible element with what lies behind it, by WCAG's formula. */
+const contrasts = `(() => {
+  const parse = (text) => (text.match(/[\\d.]+/g) ?? []).map(Number);
+  const channel = (value) => (value / 255 <= 0.04045 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4);
+  const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+  const behind = (element) => {
+    for (let at = element; at !== null; at = at.parentElement) {
+      const [r, g, b, a = 1] = parse(getComputedStyle(at).backgroundColor);
+      if (a > 0) return [r, g, b];
+    }
+    return [255, 255, 255];
+  };
+  return [...document.querySelectorAll('header p, h1, main p, button, a')]
+    .filter((element) => element.checkVisibility() && element.textContent.trim() !== '')
+    .map((element) => {
+      const [a, b] = [light(parse(getComputedStyle(element).color)), light(behind(element))].sort((x, y) => y - x);
+      return (a + 0.05) / (b + 0.05);
+    });
+})()`;
+
+describe.each(looks)('at $name', ({ name, width, colorScheme }) => {
+  it('fits its window, can be read and used by the keyboard', async () => {
+    const { email, token } = await invite();
+    const visit = await open(token, email, { viewport: { width, height: 700 }, colorScheme });
+    await acceptButton(visit.page).waitFor();
+    await saveScreenshot(visit.page, `accept-${name}`);
+    expect(await overflowOf(visit.page)).toBe(0);
+    const found = await visit.page.evaluate<number[]>(contrasts);
+    expect(found.length).toBeGreaterThanOrEqual(4);
+    expect(Math.min(...found)).toBeGreaterThanOrEqual(4.5);
+    expect(await visit.page.locator('main').count()).toBe(1);
+    expect(await visit.page.locator('h1').count()).toBe(1);
+    await visit.page.keyboard.press('Tab');
+    await visit.page.keyboard.press('Enter');
+    await visit.page.getByText('You have joined').waitFor();
+    const wrong = await open('A'.repeat(43), email, { viewport: { width, height: 700 }, colorScheme });
+    await acceptButton(wrong.page).click();
+    await wrong.page.getByRole('alert').waitFor();
+    await saveScreenshot(wrong.page, `accept-${name}-refused`);
+    expect(Math.min(...(await wrong.page.evaluate<number[]>(contrasts)))).toBeGreaterThanOrEqual(4.5);
+    expect(await overflowOf(wrong.page)).toBe(0);
+  });
+});
