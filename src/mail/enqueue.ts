@@ -26,7 +26,7 @@ type Body = {
 const binding = (id: string): string => `outgoing_mails:${id}`;
 
 /** `local` at this service's name, with angle brackets. */
-export function messageIdFor(settings: TenantCtx['settings'], local: string): string {
+function messageIdFor(settings: TenantCtx['settings'], local: string): string {
   const host = new URL(settings.publicUrl).hostname;
   return `<${local}@${/^[a-z0-9.-]+$/.test(host) ? host : 'portal-service.invalid'}>`;
 }

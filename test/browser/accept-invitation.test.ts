@@ -161,4 +161,18 @@ describe.each(looks)('at $name', ({ name, width, colorScheme }) => {
     expect(Math.min(...(await wrong.page.evaluate<number[]>(contrasts)))).toBeGreaterThanOrEqual(4.5);
     expect(await overflowOf(wrong.page)).toBe(0);
   });
+
+  it('the mail itself fits and can be read', async () => {
+    const { email } = await invite();
+    const html = world.mails.delivered.find(({ to }) => to.includes(email))?.mail.html ?? '';
+    const visit = await openVisit(browser, { viewport: { width, height: 700 }, colorScheme });
+    visits.push(visit);
+    await visit.page.setContent(html);
+    await visit.page.getByRole('link', { name: 'Accept the invitation' }).waitFor();
+    await saveScreenshot(visit.page, `invitation-mail-${name}`, true);
+    expect(await overflowOf(visit.page)).toBe(0);
+    const found = await visit.page.evaluate<number[]>(contrasts.replace('main p', 'p'));
+    expect(found.length).toBeGreaterThanOrEqual(5);
+    expect(Math.min(...found)).toBeGreaterThanOrEqual(4.5);
+  });
 });

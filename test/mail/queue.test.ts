@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { TenantCtx } from '../../src/core/ctx.ts';
 import { newId } from '../../src/core/id.ts';
@@ -230,6 +231,26 @@ describe('several senders', () => {
     expect((await row(id)).attempts).toBe(2);
   });
 
+  it('send nothing once they lost the mail, though the server stands ready for it', async () => {
+    const id = await enqueue();
+    let asked = 0;
+    const ready = await startMailServer({
+      onRcptTo: (_address, _session, done) => {
+        asked += 1;
+        change(id, { lease_id: newId(), lease_until: new Date(Date.now() + 60_000) }).then(() => done(), done);
+      },
+    });
+    try {
+      const sender = start(tenant(ready.url));
+      await until(async () => (asked > 0 ? true : undefined));
+      await sender.settled();
+      expect([asked, ready.delivered.length]).toEqual([1, 0]);
+      expect(await row(id)).toMatchObject({ status: 'sending', attempts: 1, last_error: null, data_begun_at: null });
+    } finally {
+      await ready.close();
+    }
+  });
+
   it('give a mail up whose sender is gone after the message was under way, unless the server’s word comes after all', async () => {
     const id = await enqueue();
     const gone = await claimMail(tenant(), newId(), 400);
@@ -272,7 +293,7 @@ describe('a sender that is killed', () => {
     const { settings } = tenant(smtpUrl);
     const options = { ...quick, limits: { ...limits, envelopeMs: 15_000, dataMs: 15_000 } };
     await writeFile(file, JSON.stringify({ address: database.address, key: key.toString('base64'), settings, options }));
-    const child = fork(path.resolve('test/mail/worker-process.ts'), [file], { stdio: 'inherit' });
+    const child = fork(fileURLToPath(new URL('./worker-process.ts', import.meta.url)), [file], { stdio: 'inherit' });
     children.push(child);
     return child;
   }
