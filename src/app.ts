@@ -7,6 +7,7 @@ import { referencePages } from './http/reference-page.ts';
 import { refuseRepeatedHeaders, requestLog } from './http/request-log.ts';
 import { openTokenVerifier } from './identity/access-token.ts';
 import { publicationsSettled, resumePublications } from './platform/api-schemas/publication.ts';
+import { startDomainChecks } from './platform/domains/recheck.ts';
 import { platformBase, platformRouter } from './platform/index.ts';
 import { publicRouter } from './public/index.ts';
 import { type Scheduler, startScheduler } from './sync/index.ts';
@@ -45,10 +46,11 @@ const prune = (ctx: Ctx): Promise<void> =>
     (error: unknown) => ctx.log.warn({ err: error }, 'expired rows could not be taken away'),
   );
 
-/** What works without being asked: due syncs, publications that a stopped process left unfinished, and tidying up. */
+/** What works without being asked: due syncs, publications that a stopped process left unfinished, pending domains, and tidying up. */
 export async function startBackground(ctx: Ctx): Promise<Background> {
   const scheduler = startScheduler(ctx);
   await resumePublications(ctx);
+  const domainChecks = startDomainChecks(ctx);
   let pruning = prune(ctx);
   const hourly = setInterval(() => {
     pruning = prune(ctx);
@@ -58,6 +60,7 @@ export async function startBackground(ctx: Ctx): Promise<Background> {
     stop: async () => {
       clearInterval(hourly);
       await pruning;
+      await domainChecks.stop();
       await scheduler.stop();
       await publicationsSettled(ctx);
     },

@@ -36,6 +36,7 @@ const mayImport: Record<string, Record<string, Access>> = {
   core: {},
   db: { core: 'all' },
   connectors: { core: 'all' },
+  gateways: { core: 'all' },
   // The warehouse turns the connectors' field types and values into columns, and knows nothing else of them.
   warehouse: { core: 'all', db: 'all', connectors: ['connector.ts'] },
   identity: { core: 'all', db: 'all' },
@@ -52,6 +53,7 @@ const mayImport: Record<string, Record<string, Access>> = {
     public: 'door',
     sync: 'door',
     warehouse: ['tenant-schema.ts'], // an organization's room is made with it and measured for it
+    gateways: ['dns.ts'], // records that prove control of a hostname
     connectors: ['connector.ts', 'netsuite/connection.ts'], // the words of its errors, and which addresses are an account's
   },
   // The demo acts as a customer, an ERP and an operator at once; nothing imports it but main.
@@ -64,12 +66,12 @@ const mayImport: Record<string, Record<string, Access>> = {
     platform: ['organizations/organizations.service.ts'],
   },
   'config.ts': { core: 'all' },
-  // Publications left unfinished by a stopped process are taken up at the start.
+  // Publications left unfinished by a stopped process are taken up at the start; pending domains are looked at again.
   'app.ts': {
     core: 'all',
     http: 'all',
     identity: 'all',
-    platform: ['index.ts', 'api-schemas/publication.ts'],
+    platform: ['index.ts', 'api-schemas/publication.ts', 'domains/recheck.ts'],
     public: 'door',
     sync: 'door',
   },

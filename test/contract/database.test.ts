@@ -61,6 +61,8 @@ async function fillEveryTable(id: string): Promise<void> {
     await tx('sync_run_events').insert({ ...own, run_id: runId, level: 'info', message: 'x' });
     await tx('api_schemas').insert({ ...own, id: newId(), version: 'v1', created_by: user.user_id });
     await tx('idempotency_keys').insert({ ...own, credential_id: 'x', route_id: 'x', key: 'x', request_hash: Buffer.from('x') });
+    const claimed = { hostname: 'acme.example', verification_value: 'x', next_check_at: new Date() };
+    await tx('domains').insert({ ...own, ...claimed, id: newId() });
     await tx('warehouse_sizes').insert({ ...own, bytes: 1, records: 1, measured_at: new Date() });
   });
 }
@@ -104,6 +106,7 @@ describe('roles', () => {
 /** Adding one here is a decision: it answers one question across organizations, and no more than that. */
 const definers = [
   'all_organizations',
+  'claim_due_domains',
   'claim_sync_run',
   'ended_staged_runs',
   'ensure_user',
