@@ -14,13 +14,19 @@ import { makeKey, makeMember, makeOrganization } from '../setup/organization.ts'
 
 const guarded = platformRoutes.filter((route): route is Route => route.access === 'credential');
 const lists = guarded.filter((route) => route.query !== undefined && 'pageSize' in route.query.shape);
-const withId = guarded.filter((route) => route.path.includes('{id}'));
+const withId = guarded.filter((route) => /\{(domainId|id)\}/.test(route.path.replace('/organizations/{id}', '')));
 const named = (routes: readonly Route[]) => routes.map((route) => [`${route.method} ${route.path}`, route] as const);
 const methodOf = (route: Route) => route.method.toLowerCase() as Method;
-const pathOf = (route: Route, id = newId()) => route.path.replace('{id}', id).replace('{recordType}', 'invoice');
+/** Below an organization the first id is the caller's own, so that `id` names the object in it. */
+const pathOf = (route: Route, id = newId()) => {
+  const ofOrganization = route.path.startsWith('/organizations/{id}/');
+  const own = ofOrganization ? route.path.replace('{id}', ownOrganizationId).replace('{domainId}', id) : route.path.replace('{id}', id);
+  return own.replace('{recordType}', 'invoice');
+};
 
 let database: TestDatabase;
 let app: Express;
+let ownOrganizationId: string;
 let owner: ReturnType<typeof apiOf>;
 let powerless: ReturnType<typeof apiOf>;
 /** Ids of another organization's objects, by the first part of the path. */
@@ -30,6 +36,8 @@ async function makeForeignObjects(organizationId: string): Promise<void> {
   const { secret } = await makeKey(database.ctx, organizationId, { permissions: ['write'] });
   const api = apiOf(app, secret);
   foreign.set('api-keys', (await api('post', '/api-keys', { name: 'foreign' })).body.id);
+  const domain = await api('post', `/organizations/${organizationId}/domains`, { hostname: 'foreign.example' });
+  foreign.set('organizations', domain.body.id);
   foreign.set('api-schema', (await api('post', '/api-schema', {})).body.id);
   const configId = newId();
   const runId = newId();
@@ -55,6 +63,7 @@ beforeAll(async () => {
   database = await testDatabase();
   app = createApp(database.ctx);
   const organization = await makeOrganization(database.ctx);
+  ownOrganizationId = organization.id;
   owner = apiOf(app, (await makeKey(database.ctx, organization.id, { permissions: ['write'] })).secret);
   const member = await makeMember(database.ctx, organization.id, []);
   const weak = await makeKey(database.ctx, organization.id, { permissions: ['write'], createdBy: member.id });
@@ -189,7 +198,7 @@ describe.each(named(lists))('the list %s', (_name, route) => {
 
 /** An object of the caller's own for lists below one. */
 async function ownIdFor(route: Route): Promise<string> {
-  if (!route.path.includes('{id}')) return '';
+  if (!withId.includes(route)) return '';
   const who = await owner('get', '/whoami');
   const organizationId: string = who.body.organization.id;
   return database.ctx.db.control.transaction(async (tx) => {

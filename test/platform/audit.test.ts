@@ -10,12 +10,14 @@ import { platformRoutes } from '../../src/platform/index.ts';
 import { createTenantSchema, tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { type Answer, type Api, apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
+import { type DnsServer, startDns } from '../setup/dns.ts';
 import { accountId, type Erp, startErp } from '../setup/erp.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 
 const lines: string[] = [];
 const answers: string[] = [];
 let erp: Erp;
+let dns: DnsServer;
 let database: TestDatabase;
 let app: Express;
 let organization: { id: string; slug: string };
@@ -24,7 +26,8 @@ let owner: Api;
 
 beforeAll(async () => {
   erp = await startErp();
-  database = await testDatabase({ settings: { erp: { ...testSettings.erp, allowedHosts: [erp.host] } } });
+  dns = await startDns();
+  database = await testDatabase({ settings: { dnsServers: [dns.address], erp: { ...testSettings.erp, allowedHosts: [erp.host] } } });
   const log = openLog('trace', { write: (line: string) => void lines.push(line) });
   app = createApp({ ...database.ctx, log });
   organization = await makeOrganization(database.ctx);
@@ -35,6 +38,7 @@ afterAll(async () => {
   await publicationsSettled(database.ctx);
   await database.close();
   await erp.stop();
+  await dns.stop();
 });
 
 type Row = {
@@ -85,6 +89,12 @@ describe('the audit log', () => {
     const rotated = (await write('rotateApiKey', 'post', `/api-keys/${key.id}/rotate`, {})).body;
     await write('deleteApiKey', 'delete', `/api-keys/${key.id}`);
     newSecrets = [key.secret, rotated.secret];
+
+    const domains = `/organizations/${organization.id}/domains`;
+    const domain = (await write('createDomain', 'post', domains, { hostname: 'acme.example' })).body;
+    await write('updateDomain', 'patch', `${domains}/${domain.id}`, { isPrimary: false });
+    await write('verifyDomain', 'post', `${domains}/${domain.id}/verify`);
+    await write('deleteDomain', 'delete', `${domains}/${domain.id}`);
 
     const tba = { accountId, baseUrl: erp.account.url, authentication: { method: 'tba', consumerKey: 'ck', tokenId: 'ti', ...given } };
     await write('putErpConnection', 'put', '/netsuite/connection', tba);
