@@ -9,6 +9,7 @@ import { refuseRepeatedHeaders, requestLog } from './http/request-log.ts';
 import { openTokenVerifier } from './identity/access-token.ts';
 import { startMailSender } from './mail/index.ts';
 import { publicationsSettled, resumePublications } from './platform/api-schemas/publication.ts';
+import { startDomainChecks } from './platform/domains/recheck.ts';
 import { platformBase, platformRouter } from './platform/index.ts';
 import { publicRouter } from './public/index.ts';
 import { type Scheduler, startScheduler } from './sync/index.ts';
@@ -50,11 +51,15 @@ const prune = (ctx: Ctx): Promise<void> =>
     (error: unknown) => ctx.log.warn({ err: error }, 'expired rows could not be taken away'),
   );
 
-/** What works without being asked: due syncs, queued mail, publications that a stopped process left unfinished, and tidying up. */
+/**
+ * What works without being asked: due syncs, queued mail, pending domains, publications that a stopped process left unfinished,
+ * and tidying up.
+ */
 export async function startBackground(ctx: Ctx): Promise<Background> {
   const scheduler = startScheduler(ctx);
   await resumePublications(ctx);
   const mailSender = startMailSender(ctx);
+  const domainChecks = startDomainChecks(ctx);
   let pruning = prune(ctx);
   const hourly = setInterval(() => {
     pruning = prune(ctx);
@@ -64,7 +69,7 @@ export async function startBackground(ctx: Ctx): Promise<Background> {
     stop: async () => {
       clearInterval(hourly);
       await pruning;
-      await Promise.all([scheduler.stop(), mailSender.stop()]);
+      await Promise.all([scheduler.stop(), mailSender.stop(), domainChecks.stop()]);
       await publicationsSettled(ctx);
     },
   };

@@ -8,6 +8,7 @@ import type { VerifyToken } from '../identity/access-token.ts';
 import { apiKeyRoutes } from './api-keys/api-keys.routes.ts';
 import { apiSchemaRoutes } from './api-schemas/api-schemas.routes.ts';
 import { invitationRoutes } from './invitations/invitations.routes.ts';
+import { domainRoutes } from './domains/domains.routes.ts';
 import { netsuiteRoutes } from './netsuite/netsuite.routes.ts';
 import { syncRoutes } from './syncs/syncs.routes.ts';
 import { whoamiRoutes } from './whoami/whoami.routes.ts';
@@ -24,7 +25,7 @@ const groups: Readonly<Record<RouteGroup, string>> = {
   Identity: 'Who is calling, for which organization, with which permissions',
   Organizations: 'Members, invitations and roles',
   Teams: 'Teams and their members',
-  Domains: 'Domains of an organization',
+  Domains: 'Hostnames of an organization, and the proof that they are its own',
   Syncs: 'Which records are read from the ERP, when, and what became of it',
   Views: 'Saved views and e-mail subscriptions',
   'API Keys': 'Keys, and the versions of the public interface that they read',
@@ -38,6 +39,7 @@ const groups: Readonly<Record<RouteGroup, string>> = {
 const groupRoutes: readonly AnyRoute[] = [
   ...whoamiRoutes,
   ...invitationRoutes,
+  ...domainRoutes,
   ...netsuiteRoutes,
   ...syncRoutes,
   ...apiKeyRoutes,

@@ -56,6 +56,7 @@ const mayImport: Record<string, Record<string, Access>> = {
     mail: 'door',
     sync: 'door',
     warehouse: ['tenant-schema.ts'], // an organization's room is made with it and measured for it
+    gateways: ['dns.ts'], // records that prove control of a hostname
     connectors: ['connector.ts', 'netsuite/connection.ts'], // the words of its errors, and which addresses are an account's
   },
   // The demo acts as a customer, an ERP and an operator at once; nothing imports it but main.
@@ -68,12 +69,12 @@ const mayImport: Record<string, Record<string, Access>> = {
     platform: ['organizations/organizations.service.ts'],
   },
   'config.ts': { core: 'all' },
-  // Publications left unfinished by a stopped process are taken up at the start.
+  // Publications left unfinished by a stopped process are taken up at the start; pending domains are looked at again.
   'app.ts': {
     core: 'all',
     http: 'all',
     identity: 'all',
-    platform: ['index.ts', 'api-schemas/publication.ts'],
+    platform: ['index.ts', 'api-schemas/publication.ts', 'domains/recheck.ts'],
     public: 'door',
     mail: 'door',
     sync: 'door',

@@ -73,6 +73,8 @@ async function fillEveryTable(id: string): Promise<void> {
       invited_by: user.user_id,
       expires_at: new Date(),
     });
+    const claimed = { hostname: 'acme.example', verification_value: 'x', next_check_at: new Date() };
+    await tx('domains').insert({ ...own, ...claimed, id: newId() });
     await tx('warehouse_sizes').insert({ ...own, bytes: 1, records: 1, measured_at: new Date() });
   });
 }
@@ -117,6 +119,7 @@ describe('roles', () => {
 const definers = [
   'all_organizations',
   'claim_outgoing_mail',
+  'claim_due_domains',
   'claim_sync_run',
   'ended_staged_runs',
   'ensure_user',

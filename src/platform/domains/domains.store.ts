@@ -1,0 +1,96 @@
+// Rows of domains; the only writer of that table. Times are the database's.
+import { readPage } from '../../db/page.ts';
+import type { Tx } from '../../db/transaction.ts';
+import type { PageQuery } from '../../http/page.ts';
+import type { DomainStatus } from './check.ts';
+
+export type DomainRow = {
+  id: string;
+  hostname: string;
+  status: DomainStatus;
+  verification_value: string;
+  is_primary: boolean;
+  verified_at: Date | null;
+  last_checked_at: Date | null;
+  last_error: string | null;
+  created_at: Date;
+  age_ms: number;
+};
+
+export type DomainFilter = { readonly q?: string | undefined; readonly status?: DomainStatus | undefined };
+
+const select = (tx: Tx, organizationId: string) =>
+  tx('domains')
+    .where('organization_id', organizationId)
+    .select(
+      'id',
+      'hostname',
+      'status',
+      'verification_value',
+      'is_primary',
+      'verified_at',
+      'last_checked_at',
+      'last_error',
+      'created_at',
+      tx.raw('(extract(epoch from clock_timestamp() - created_at) * 1000)::float8 as age_ms'),
+    );
+
+export function listDomains(tx: Tx, organizationId: string, page: PageQuery, { q, status }: DomainFilter) {
+  const query = select(tx, organizationId).orderBy([
+    { column: 'created_at', order: 'desc' },
+    { column: 'id', order: 'desc' },
+  ]);
+  if (q !== undefined) query.whereRaw('strpos(hostname, ?) > 0', [q]);
+  if (status !== undefined) query.where({ status });
+  return readPage<DomainRow>(query, page);
+}
+
+export const findDomain = async (tx: Tx, organizationId: string, id: string): Promise<DomainRow | undefined> =>
+  (await select(tx, organizationId).where({ id }).first()) as DomainRow | undefined;
+
+/** Nobody else changes the row until the transaction ends. */
+export const lockDomain = async (tx: Tx, organizationId: string, id: string): Promise<DomainRow | undefined> =>
+  (await select(tx, organizationId).where({ id }).forUpdate().first()) as DomainRow | undefined;
+
+/** One after the other: what counts an organization's domains, or moves a mark from one to another. */
+export const lockDomainsOf = (tx: Tx, organizationId: string) =>
+  tx('organizations').where({ id: organizationId }).forNoKeyUpdate().first('id');
+
+export async function countDomains(tx: Tx, organizationId: string): Promise<number> {
+  const [row] = await tx('domains').where({ organization_id: organizationId }).count<{ count: string }[]>({ count: '*' });
+  return Number(row?.count ?? 0);
+}
+
+const fromNow = (tx: Tx, ms: number | null) => (ms === null ? null : tx.raw('clock_timestamp() + make_interval(secs => ?)', [ms / 1000]));
+
+type NewRow = { id: string; hostname: string; verification_value: string };
+export const insertDomain = (tx: Tx, organizationId: string, row: NewRow, nextCheckMs: number) =>
+  tx('domains').insert({ ...row, organization_id: organizationId, next_check_at: fromNow(tx, nextCheckMs) });
+
+type CheckedRow = { status: DomainStatus; lastError: string | null; nextCheckMs: number | null };
+/** The instant of the first proof stays. */
+export const updateChecked = (tx: Tx, organizationId: string, id: string, checked: CheckedRow) =>
+  tx('domains')
+    .where({ organization_id: organizationId, id })
+    .update({
+      status: checked.status,
+      last_error: checked.lastError,
+      last_checked_at: tx.raw('clock_timestamp()'),
+      next_check_at: fromNow(tx, checked.nextCheckMs),
+      verified_at: checked.status === 'verified' ? tx.raw('coalesce(verified_at, clock_timestamp())') : null,
+    });
+
+/** Says which hostname was the primary one until now. */
+export async function unsetPrimary(tx: Tx, organizationId: string): Promise<string | null> {
+  const [former] = await tx('domains')
+    .where({ organization_id: organizationId, is_primary: true })
+    .update({ is_primary: false })
+    .returning<{ hostname: string }[]>('hostname');
+  return former?.hostname ?? null;
+}
+
+export const setPrimary = (tx: Tx, organizationId: string, id: string) =>
+  tx('domains').where({ organization_id: organizationId, id }).update({ is_primary: true });
+
+export const deleteDomain = (tx: Tx, organizationId: string, id: string) =>
+  tx('domains').where({ organization_id: organizationId, id }).delete();

@@ -1,0 +1,356 @@
+// No secret is found again: each stands in the one answer that shows it, if any, and in no other answer, no log line at any level
+// and no row of any table. Looked for as it is and in the forms in which a text travels; hashes and sealed boxes hold none of them.
+import { createPrivateKey, randomBytes } from 'node:crypto';
+import type { Express } from 'express';
+import type { Knex } from 'knex';
+import supertest from 'supertest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { createApp } from '../../src/app.ts';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { newId } from '../../src/core/id.ts';
+import { openLog } from '../../src/core/log.ts';
+import { openKnex } from '../../src/db/connect.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import type { AnyRoute, Route } from '../../src/http/route.ts';
+import { hashSessionToken, inPersonTransaction } from '../../src/identity/sessions.store.ts';
+import { platformRoutes } from '../../src/platform/index.ts';
+import { secretBinding, startScheduler } from '../../src/sync/index.ts';
+import { type Answer, type Api, apiOf, base } from '../setup/api.ts';
+import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
+import { type DnsServer, startDns } from '../setup/dns.ts';
+import { accountId, type Erp, startErp } from '../setup/erp.ts';
+import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { until } from '../setup/until.ts';
+
+const recognizable = (what: string): string => `${what}-${randomBytes(12).toString('hex')}`;
+
+/** What the operator gave the process. */
+const configured = { clientSecret: recognizable('oidc'), smtpPassword: recognizable('smtp') };
+/** What callers send. */
+const sent = {
+  consumerSecret: recognizable('consumer'),
+  tokenSecret: recognizable('token'),
+  newConsumerSecret: recognizable('consumer'),
+  newTokenSecret: recognizable('token'),
+  refused: recognizable('refused'),
+  malformed: recognizable('malformed'),
+  misplaced: recognizable('misplaced'),
+  bearer: recognizable('bearer'),
+};
+
+let erp: Erp;
+let dns: DnsServer;
+let database: TestDatabase;
+let ctx: Ctx;
+let admin: Knex;
+let app: Express;
+let organization: { id: string; ownerId: string };
+let owner: Api;
+let ownSecret: string;
+/** Secrets with the number of answers that may show each. */
+const secrets = new Map<string, number>();
+const lines: string[] = [];
+const answers: { call: string; text: string }[] = [];
+const driven = new Set<string>();
+
+const routeOf = (method: string, path: string): AnyRoute | undefined =>
+  platformRoutes.find(
+    (route) =>
+      route.method === method.toUpperCase() &&
+      new RegExp(`^${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path.split('?', 1)[0] ?? ''),
+  );
+
+function note(call: string, answer: Answer): Answer {
+  answers.push({ call, text: `${JSON.stringify(answer.headers)} ${answer.text ?? ''}` });
+  return answer;
+}
+async function call(...[method, path, body, headers]: Parameters<Api>): Promise<Answer> {
+  driven.add(routeOf(method, path)?.id ?? '');
+  return note(`${method} ${path}`, await owner(method, path, body, headers));
+}
+async function good(...args: Parameters<Api>): Promise<Answer['body']> {
+  const answer = await call(...args);
+  expect(answer.status, `${args[0]} ${args[1]} ${JSON.stringify(answer.body)}`).toBeLessThan(300);
+  return answer.body;
+}
+
+beforeAll(async () => {
+  [erp, dns] = await Promise.all([startErp(), startDns()]);
+  database = await testDatabase({
+    settings: {
+      dnsServers: [dns.address],
+      erp: { ...testSettings.erp, allowedHosts: [erp.host] },
+      mail: { ...testSettings.mail, smtpUrl: `smtp://portal:${configured.smtpPassword}@127.0.0.1:9` },
+      oidc: {
+        issuer: 'http://127.0.0.1:9',
+        audience: 'portal',
+        jwksUri: 'http://127.0.0.1:9/jwks',
+        userinfoUri: null,
+        client: { id: 'portal', secret: configured.clientSecret },
+      },
+    },
+  });
+  ctx = { ...database.ctx, log: openLog('trace', { write: (line: string) => void lines.push(line) }) };
+  admin = openKnex(database.address, null, 1);
+  app = createApp(ctx);
+  organization = await makeOrganization(ctx);
+  ownSecret = (await makeKey(ctx, organization.id, { permissions: ['write'] })).secret;
+  owner = apiOf(app, ownSecret);
+  for (const never of [ownSecret, ...Object.values(configured), ...Object.values(sent)]) secrets.set(never, 0);
+});
+afterAll(async () => {
+  await admin.destroy();
+  await database.close();
+  await erp.stop();
+  await dns.stop();
+});
+
+describe('secrets', () => {
+  it('of API keys are shown once each, and never in a replay', async () => {
+    const once = { 'idempotency-key': 'make-a-key' };
+    const made = await good('post', '/api-keys', { name: 'Key', scopes: { permissions: ['read'] } }, once);
+    expect((await good('post', '/api-keys', { name: 'Key', scopes: { permissions: ['read'] } }, once)).secret).toBeNull();
+    const again = { 'idempotency-key': 'rotate-the-key' };
+    const rotated = await good('post', `/api-keys/${made.id}/rotate`, { gracePeriodSeconds: 3600 }, again);
+    expect((await good('post', `/api-keys/${made.id}/rotate`, { gracePeriodSeconds: 3600 }, again)).secret).toBeNull();
+    await good('patch', `/api-keys/${made.id}`, { name: 'Other' });
+    for (const { secret } of [made, rotated]) {
+      secrets.set(secret, 1);
+      note('GET /whoami', await apiOf(app, secret)('get', '/whoami'));
+      note(
+        'public',
+        await supertest(app)
+          .get('/api/public/v1/x')
+          .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': organization.id }),
+      );
+    }
+    await good('delete', `/api-keys/${made.id}`);
+    note('revoked', await apiOf(app, made.secret)('get', '/whoami'));
+  });
+
+  it('of the ERP connection go in and stay in, whether they are taken, refused or wrong', async () => {
+    const tba = (given: object, more: object = {}) => ({
+      accountId,
+      baseUrl: erp.account.url,
+      authentication: { method: 'tba', consumerKey: 'ck', tokenId: 'ti', ...given },
+      ...more,
+    });
+    const first = { consumerSecret: sent.consumerSecret, tokenSecret: sent.tokenSecret };
+    await good('put', '/netsuite/connection', tba(first), { 'x-request-id': 'first-connection' });
+    expect((await good('post', '/netsuite/connection/test')).ok).toBe(false);
+    await call('post', '/netsuite/metadata/refresh');
+    await good('put', '/netsuite/connection', tba({ consumerSecret: sent.newConsumerSecret, tokenSecret: sent.newTokenSecret }));
+    const refused = [
+      tba({ consumerSecret: sent.refused }),
+      tba({ consumerSecret: sent.refused, tokenSecret: sent.refused, more: sent.refused }),
+      tba({ consumerSecret: sent.refused.repeat(20), tokenSecret: [sent.refused] }),
+      tba({ consumerSecret: `${sent.refused}\0`, tokenSecret: { is: sent.refused } }),
+      { ...tba({}), baseUrl: `https://user:${sent.refused}@elsewhere.example/${sent.refused}` },
+      { ...tba({}), authentication: { method: sent.refused } },
+    ];
+    for (const body of refused) expect((await call('put', '/netsuite/connection', body)).status).toBe(422);
+    const broken = `{"authentication":{"tokenSecret":"${sent.malformed}",}}`;
+    expect((await call('put', '/netsuite/connection', broken)).status).toBe(400);
+    const form = supertest(app)
+      .put(`${base}/netsuite/connection`)
+      .set({ authorization: `Bearer ${ownSecret}` })
+      .type('form');
+    expect(note('form', await form.send(`tokenSecret=${sent.malformed}`)).status).toBe(415);
+  });
+
+  it('of certificates never leave; what the ERP gives for them is not kept', async () => {
+    const { certificateId } = await erp.connect(owner);
+    expect(certificateId).not.toBe('');
+    await good('post', '/netsuite/connection/certificate', undefined, { 'idempotency-key': 'second-slot' });
+    const { rows } = await admin.raw<{ rows: { slot: 1 | 2; private_key: string }[] }>('select slot, private_key from erp_certificates');
+    expect(rows).toHaveLength(2);
+    for (const { slot, private_key: box } of rows) {
+      const pem = ctx.keyring.open(box, secretBinding(organization.id, `erp-private-key-${slot}`));
+      // The private number alone: the rest of the key is in the certificate, for all to see.
+      const number = createPrivateKey(pem).export({ format: 'jwk' }).d ?? '';
+      expect(occurring(flat(pem), number)).toBeDefined();
+      secrets.set(number, 0);
+    }
+    expect((await good('post', '/netsuite/connection/test')).ok).toBe(true);
+    await good('post', '/netsuite/metadata/refresh');
+    const config = await good('post', '/sync-configs', { name: 'Customers', recordType: 'customer' });
+    const scheduler = startScheduler(ctx);
+    try {
+      const run = await good('post', `/sync-configs/${config.id}/trigger`, {});
+      await until(async () => ((await owner('get', `/sync-runs/${run.id}`)).body.status === 'succeeded' ? true : undefined));
+      await good('get', `/sync-runs/${run.id}/events`);
+    } finally {
+      await scheduler.stop();
+    }
+  });
+
+  it('at the wrong place are not repeated', async () => {
+    const place = encodeURIComponent(sent.misplaced);
+    await call('get', `/api-keys?api_key=${place}`);
+    await call('get', '/whoami', undefined, { 'x-organization-id': sent.misplaced });
+    await call('get', '/whoami', undefined, { cookie: `portal_session=${sent.misplaced}` });
+    await call('post', '/api-keys', {
+      name: 'x',
+      expiresAt: sent.misplaced,
+      scopes: { permissions: [sent.misplaced], versions: [sent.misplaced] },
+    });
+    note('public', await supertest(app).get(`/api/public/v1/x?access_token=${place}`).set('x-tenant-id', sent.misplaced));
+    for (const authorization of [
+      `Bearer ${sent.bearer}`,
+      `Basic ${sent.bearer}`,
+      `Bearer psk_${sent.bearer}`,
+      `Bearer a.${sent.bearer}.c`,
+      sent.bearer,
+    ])
+      note(authorization.split(' ', 1)[0] ?? '', await supertest(app).get(`${base}/whoami`).set({ authorization }));
+    await admin.raw('delete from rate_limits');
+  });
+
+  it('of a session work and are not repeated', async () => {
+    const token = randomBytes(32).toString('base64url');
+    secrets.set(token, 0);
+    await inPersonTransaction(ctx, organization.ownerId, (tx) =>
+      tx('sessions').insert({
+        id: newId(),
+        token_hash: hashSessionToken(token),
+        user_id: organization.ownerId,
+        active_organization_id: organization.id,
+      }),
+    );
+    const cookie = `portal_session=${token}`;
+    const answer = await supertest(app).get(`${base}/whoami`).set({ cookie });
+    expect(answer.status).toBe(200);
+    note('session', answer);
+    note(
+      'foreign origin',
+      await supertest(app).post(`${base}/api-keys`).set({ cookie, origin: 'https://elsewhere.example' }).send({ name: 'x' }),
+    );
+  });
+
+  it('stay unsaid when the database refuses the row that was to hold them', async () => {
+    for (const table of ['api_keys', 'erp_connections', 'erp_certificates', 'domains', 'idempotency_keys'])
+      await admin.raw(`alter table ${table} add constraint nothing_goes check (false) not valid`);
+    const before = lines.length;
+    const connection = { accountId, baseUrl: erp.account.url };
+    const authentication = { method: 'tba', consumerKey: 'ck', tokenId: 'ti', consumerSecret: sent.refused, tokenSecret: sent.refused };
+    const failing = [
+      await call('post', '/api-keys', { name: 'x' }),
+      await call('put', '/netsuite/connection', { ...connection, authentication }),
+      await call('post', '/netsuite/connection/certificate'),
+      await call('post', `/organizations/${organization.id}/domains`, { hostname: 'acme.example' }),
+      await call('post', '/api-keys', { name: 'x' }, { 'idempotency-key': 'refused' }),
+    ];
+    expect(failing.map(({ status }) => status)).toEqual(failing.map(() => 500));
+    expect(lines.slice(before).join('')).toContain('nothing_goes');
+    for (const table of ['api_keys', 'erp_connections', 'erp_certificates', 'domains', 'idempotency_keys'])
+      await admin.raw(`alter table ${table} drop constraint nothing_goes`);
+  });
+});
+
+/** Whether the operation takes or makes a secret, by what it says of itself. */
+function handlesSecrets(route: AnyRoute): route is Route {
+  if (route.access === 'public' || route.method === 'GET' || route.method === 'DELETE') return false;
+  const body = route.body === undefined ? '' : JSON.stringify(z.toJSONSchema(route.body, { io: 'input', unrepresentable: 'any' }));
+  return (route.writeOnce ?? []).length > 0 || /Write-only|secret|password|token"/i.test(body) || route.id === 'createErpCertificate';
+}
+
+/** Every row of every table, as the one who sees all. */
+async function storedText(): Promise<string> {
+  const { rows: tables } = await admin.raw<{ rows: { name: string }[] }>(
+    `select format('%I.%I', n.nspname, c.relname) as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+     where c.relkind in ('r', 'p', 'm') and n.nspname !~ '^pg_' and n.nspname <> 'information_schema' order by 1`,
+  );
+  const texts: string[] = [];
+  for (const { name } of tables) {
+    const { rows } = await admin.raw<{ rows: { text: string }[] }>(`select t::text as text from ${name} t`);
+    texts.push(name, ...rows.map(({ text }) => text));
+  }
+  return texts.join('\n');
+}
+
+/** Base64 of the bytes wherever they begin in what is encoded; what neighbours decide is cut off at both ends. */
+const base64Forms = (secret: Buffer): string[] =>
+  [0, 1, 2].flatMap((shift) => {
+    const bytes = Buffer.concat([Buffer.alloc(shift), secret]);
+    const whole = Math.floor(bytes.length / 3) * 4;
+    return (['base64', 'base64url'] as const).map((encoding) => bytes.toString(encoding).slice(shift === 0 ? 0 : 4, whole));
+  });
+
+/** The forms in which a secret travels. Private numbers are known by their base64url, and are bytes wherever else they stand. */
+function formsOf(secret: string): string[] {
+  const bytes = Buffer.from(secret, 'base64url');
+  const asText = [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)];
+  return [
+    ...new Set([
+      ...asText,
+      Buffer.from(secret).toString('hex'),
+      bytes.toString('hex'),
+      ...base64Forms(Buffer.from(secret)),
+      ...base64Forms(bytes),
+    ]),
+  ];
+}
+/** Without the line breaks that PEM and logs put in between. */
+const flat = (text: string): string => text.replaceAll(/\s|\\+[nr]/g, '');
+/** The form of the secret that occurs in a flat text. */
+const occurring = (text: string, secret: string): string | undefined => formsOf(secret).find((form) => text.includes(form));
+
+describe('afterwards', () => {
+  it('every operation that takes or makes a secret was driven', () => {
+    const wanted = platformRoutes.filter(handlesSecrets).map(({ id }) => id);
+    expect(wanted).toEqual(expect.arrayContaining(['createApiKey', 'rotateApiKey', 'putErpConnection', 'createErpCertificate']));
+    expect(wanted.filter((id) => !driven.has(id))).toEqual([]);
+  });
+
+  it('no answer of any operation shows one', async () => {
+    const ids = new Map<string, string>([['{recordType}', 'customer']]);
+    for (const route of platformRoutes) {
+      if (route.method !== 'GET') continue;
+      const collection = route.path.split('/{', 1)[0] ?? '';
+      const list = collection === '/organizations' || collection === route.path ? undefined : await owner('get', collection);
+      const id = collection === '/organizations' ? organization.id : (list?.body?.data?.[0]?.id ?? newId());
+      const path = route.path.replace('{id}', id).replaceAll(/\{\w+\}/g, (name) => ids.get(name) ?? newId());
+      expect((await call('get', path)).status, path).toBeLessThan(500);
+    }
+    for (const [secret, most] of secrets) {
+      const showing = answers.filter(({ text }) => occurring(flat(text), secret) !== undefined).map((answer) => answer.call);
+      expect([secret.slice(0, 10), showing.length, showing]).toEqual([secret.slice(0, 10), most, showing]);
+    }
+  });
+
+  it('no log line holds one', () => {
+    const logged = flat(lines.join(''));
+    expect(lines.filter((line) => line.includes('"msg":"request"')).length).toBeGreaterThan(50);
+    const found = [...secrets.keys()].filter((secret) => occurring(logged, secret) !== undefined);
+    expect(found.map((secret) => secret.slice(0, 10))).toEqual([]);
+    expect(logged).not.toMatch(/PRIVATEKEY|eyJ[\w-]{10,}\./);
+  });
+
+  it('no row of any table holds one, though what was stored works and can be told by its prefix', async () => {
+    const stored = await storedText();
+    const prefixes = answers.flatMap(({ text }) => [...text.matchAll(/"prefix":"(psk_\w+)"/g)].map(([, prefix = '']) => prefix));
+    for (const prefix of prefixes.slice(0, 2)) expect(stored).toContain(prefix);
+    const found = [...secrets.keys()].filter((secret) => occurring(flat(stored), secret) !== undefined);
+    expect(found.map((secret) => secret.slice(0, 10))).toEqual([]);
+    expect(flat(stored)).not.toMatch(/PRIVATEKEY|eyJ[\w-]{10,}\./);
+    expect(stored.split('\n').filter((line) => line.startsWith(`wh_${organization.id.replaceAll('-', '')}.customer`))).not.toEqual([]);
+  });
+
+  it('the search finds what is there, in each form', async () => {
+    const planted = recognizable('planted');
+    for (const form of formsOf(planted)) {
+      await inTransaction({ db: ctx.db, organizationId: organization.id }, (tx) =>
+        tx('roles')
+          .where({ name: 'viewer' })
+          .update({ description: `a${form}b` }),
+      );
+      expect((await storedText()).includes(form)).toBe(true);
+    }
+    for (const around of ['', 'x', 'xy', 'xyz'])
+      for (const encoding of ['base64', 'base64url', 'hex'] as const) {
+        const text = Buffer.from(`${around}${planted}${around}`).toString(encoding);
+        expect([around, encoding, occurring(text, planted) !== undefined]).toEqual([around, encoding, true]);
+      }
+  });
+});

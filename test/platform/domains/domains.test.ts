@@ -1,0 +1,390 @@
+import type { Express } from 'express';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../../src/app.ts';
+import { newId } from '../../../src/core/id.ts';
+import { inTransaction } from '../../../src/db/transaction.ts';
+import { type Answer, type Api, apiOf, codesOf } from '../../setup/api.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { type DnsServer, startDns } from '../../setup/dns.ts';
+import { makeKey, makeMember, makeOrganization } from '../../setup/organization.ts';
+
+let dns: DnsServer;
+let database: TestDatabase;
+let app: Express;
+
+type Company = { readonly id: string; readonly api: Api; readonly domains: string };
+async function company(): Promise<Company> {
+  const { id } = await makeOrganization(database.ctx);
+  const { secret } = await makeKey(database.ctx, id, { permissions: ['write'] });
+  return { id, api: apiOf(app, secret), domains: `/organizations/${id}/domains` };
+}
+let mine: Company;
+let other: Company;
+
+beforeAll(async () => {
+  dns = await startDns();
+  database = await testDatabase({ settings: { dnsServers: [dns.address] } });
+  app = createApp(database.ctx);
+  mine = await company();
+  other = await company();
+});
+afterAll(async () => {
+  await database.close();
+  await dns.stop();
+});
+
+let hostnames = 0;
+const freshName = (): string => {
+  hostnames += 1;
+  return `shop-${hostnames}.example`;
+};
+type Domain = { id: string; hostname: string; status: string; verification: { type: string; name: string; value: string } };
+async function add(who: Company, hostname = freshName()): Promise<Domain> {
+  const answer = await who.api('post', who.domains, { hostname });
+  expect(answer.status, JSON.stringify(answer.body)).toBe(201);
+  return answer.body;
+}
+const verify = (who: Company, { id }: { id: string }): Promise<Answer> => who.api('post', `${who.domains}/${id}/verify`);
+const prove = (...domains: Domain[]): void => {
+  const [first] = domains;
+  dns.set(first?.verification.name ?? '', { txt: domains.map(({ verification }) => verification.value) });
+};
+async function addVerified(who: Company, hostname = freshName()): Promise<Domain> {
+  const domain = await add(who, hostname);
+  prove(domain);
+  const answer = await verify(who, domain);
+  expect(answer.body.status).toBe('verified');
+  return answer.body;
+}
+const change = (who: Company, id: string, columns: object) =>
+  inTransaction({ db: database.ctx.db, organizationId: who.id }, (tx) => tx('domains').where({ id }).update(columns));
+const auditOf = (who: Company, id: string) =>
+  inTransaction({ db: database.ctx.db, organizationId: who.id }, (tx) =>
+    tx('audit_log').where({ target_id: id }).orderBy('at').select<{ action: string; changes: object }[]>('action', 'changes'),
+  );
+const primaries = async (who: Company): Promise<string[]> =>
+  (await who.api('get', `${who.domains}?pageSize=100`)).body.data
+    .filter((domain: { isPrimary: boolean }) => domain.isPrimary)
+    .map(({ id }: Domain) => id);
+
+describe('POST /organizations/{id}/domains', () => {
+  it('201 with the record to set', async () => {
+    const answer = await mine.api('post', mine.domains, { hostname: ' Müller.Example. ' });
+    expect(answer.status).toBe(201);
+    expect(answer.body).toEqual({
+      id: expect.any(String),
+      hostname: 'xn--mller-kva.example',
+      status: 'pending',
+      verification: {
+        type: 'TXT',
+        name: '_portal-challenge.xn--mller-kva.example',
+        value: expect.stringMatching(/^portal-verification=[0-9a-f]{32}$/),
+      },
+      isPrimary: false,
+      verifiedAt: null,
+      lastCheckedAt: null,
+      lastError: null,
+      createdAt: expect.any(String),
+    });
+    expect(await auditOf(mine, answer.body.id)).toEqual([{ action: 'domain.create', changes: { hostname: 'xn--mller-kva.example' } }]);
+  });
+
+  it.each([
+    ['co.uk', 'public_suffix'],
+    ['127.0.0.1', 'ip_address'],
+    ['https://acme.example', 'not_a_hostname'],
+    ['x.local', 'not_public'],
+  ])('422 for %s', async (hostname, code) => {
+    const answer = await mine.api('post', mine.domains, { hostname });
+    expect([answer.status, codesOf(answer), answer.body.error.details[0].path]).toEqual([422, [code], 'hostname']);
+  });
+
+  it('422 for what is no text, none at all, or too much', async () => {
+    for (const body of [
+      {},
+      { hostname: 1 },
+      { hostname: null },
+      { hostname: '' },
+      { hostname: 'a'.repeat(254) },
+      { hostname: 'a\u0000.example' },
+    ])
+      expect((await mine.api('post', mine.domains, body)).status).toBe(422);
+  });
+
+  it('422 when the organization has the hostname, however it is written and however often it is sent at once', async () => {
+    const { hostname } = await add(mine);
+    const again = await mine.api('post', mine.domains, { hostname: `${hostname.toUpperCase()}.` });
+    expect([again.status, codesOf(again)]).toEqual([422, ['duplicate']]);
+    const name = freshName();
+    const answers = await Promise.all([1, 2, 3, 4].map(() => mine.api('post', mine.domains, { hostname: name })));
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 422, 422, 422]);
+  });
+
+  it('does not tell whether another organization has the hostname, pending or verified', async () => {
+    const [pending, verified] = [await add(other), await addVerified(other)];
+    for (const { hostname } of [pending, verified]) {
+      const own = await add(mine, hostname);
+      const unknown = await add(mine);
+      const shape = ({ id, hostname: name, verification, ...rest }: Domain) => ({ ...rest, createdAt: '' });
+      expect(shape(own)).toEqual(shape(unknown));
+    }
+  });
+
+  it('422 beyond 200 domains, though two requests ask for the last place at once', async () => {
+    const full = await company();
+    const rows = Array.from({ length: 199 }, (_, index) => ({
+      id: newId(),
+      organization_id: full.id,
+      hostname: `n${index}.example`,
+      verification_value: 'x',
+      next_check_at: '2999-01-01',
+    }));
+    await inTransaction({ db: database.ctx.db, organizationId: full.id }, (tx) => tx('domains').insert(rows));
+    const answers = await Promise.all([freshName(), freshName()].map((hostname) => full.api('post', full.domains, { hostname })));
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 422]);
+    expect(answers.flatMap(codesOf)).toEqual(['limit_reached']);
+  });
+});
+
+describe('GET /organizations/{id}/domains', () => {
+  it('finds by part of the hostname in any script and by status, newest first', async () => {
+    const lister = await company();
+    const a = await add(lister, 'Zebra-One.example');
+    const b = await addVerified(lister, 'zebra-two.example');
+    const c = await add(lister, 'köln.example');
+    const ids = async (query: string) => (await lister.api('get', `${lister.domains}?${query}`)).body.data.map(({ id }: Domain) => id);
+    expect(await ids('')).toEqual([c.id, b.id, a.id]);
+    expect(await ids('q=ZEBRA')).toEqual([b.id, a.id]);
+    expect(await ids('q=zebra&pageSize=1&page=2')).toEqual([a.id]);
+    expect(await ids('q=%25')).toEqual([]);
+    expect(await ids(`q=${encodeURIComponent('KÖLN.example')}`)).toEqual([c.id]);
+    expect(await ids('status=verified')).toEqual([b.id]);
+    expect((await lister.api('get', `${lister.domains}?status=lost`)).status).toBe(400);
+    expect((await lister.api('get', `${lister.domains}?q=`)).status).toBe(400);
+  });
+});
+
+describe('PATCH /organizations/{id}/domains/{domainId}', () => {
+  it('makes one verified domain the primary one, in place of the former', async () => {
+    const [a, b] = [await addVerified(mine), await addVerified(mine)];
+    expect((await mine.api('patch', `${mine.domains}/${a.id}`, { isPrimary: true })).body.isPrimary).toBe(true);
+    expect((await mine.api('patch', `${mine.domains}/${b.id}`, { isPrimary: true })).body.isPrimary).toBe(true);
+    expect(await primaries(mine)).toEqual([b.id]);
+    expect((await auditOf(mine, b.id)).at(-1)).toEqual({
+      action: 'domain.update',
+      changes: { isPrimary: true, formerPrimary: a.hostname },
+    });
+    await mine.api('patch', `${mine.domains}/${a.id}`, { isPrimary: false });
+    await mine.api('patch', `${mine.domains}/${b.id}`, {});
+    expect(await primaries(mine)).toEqual([b.id]);
+    await mine.api('patch', `${mine.domains}/${b.id}`, { isPrimary: false });
+    expect(await primaries(mine)).toEqual([]);
+  });
+
+  it('leaves one primary domain when several are asked for at once', async () => {
+    const racer = await company();
+    const domains = await Promise.all([1, 2, 3, 4].map(() => addVerified(racer)));
+    const answers = await Promise.all(domains.map(({ id }) => racer.api('patch', `${racer.domains}/${id}`, { isPrimary: true })));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(await primaries(racer)).toHaveLength(1);
+  });
+
+  it('422 for a domain that is not verified, another hostname, and null', async () => {
+    const domain = await add(mine);
+    const refused = await mine.api('patch', `${mine.domains}/${domain.id}`, { isPrimary: true });
+    expect([refused.status, codesOf(refused)]).toEqual([422, ['not_verified']]);
+    expect((await mine.api('patch', `${mine.domains}/${domain.id}`, { isPrimary: false })).status).toBe(200);
+    const renamed = await mine.api('patch', `${mine.domains}/${domain.id}`, { hostname: 'x.example' });
+    expect([renamed.status, codesOf(renamed)]).toEqual([422, ['unknown_field']]);
+    expect((await mine.api('patch', `${mine.domains}/${domain.id}`, { isPrimary: null })).status).toBe(422);
+    await expect(change(mine, domain.id, { is_primary: true })).rejects.toThrow(/primary_domain_is_verified/);
+  });
+});
+
+describe('DELETE /organizations/{id}/domains/{domainId}', () => {
+  it('204, also for the primary one, and the hostname is free for others', async () => {
+    const domain = await addVerified(mine);
+    await mine.api('patch', `${mine.domains}/${domain.id}`, { isPrimary: true });
+    const answers = await Promise.all([1, 2].map(() => mine.api('delete', `${mine.domains}/${domain.id}`)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([204, 404]);
+    expect((await mine.api('get', `${mine.domains}/${domain.id}`)).status).toBe(404);
+    expect((await auditOf(mine, domain.id)).filter(({ action }) => action === 'domain.delete')).toEqual([
+      { action: 'domain.delete', changes: { hostname: domain.hostname, status: 'verified', isPrimary: true } },
+    ]);
+    const theirs = await addVerified(other, domain.hostname);
+    expect(theirs.verification.value).not.toBe(domain.verification.value);
+  });
+});
+
+describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
+  it('200 verified when the record is there, other values beside it or not', async () => {
+    const domain = await add(mine, `UPPER-${freshName()}`);
+    dns.set(domain.verification.name, {
+      txt: ['v=spf1 -all', [domain.verification.value.slice(0, 9), `${domain.verification.value.slice(9)} `]],
+    });
+    const answer = await verify(mine, domain);
+    expect(answer.status).toBe(200);
+    expect(answer.body).toMatchObject({
+      status: 'verified',
+      verifiedAt: expect.any(String),
+      lastCheckedAt: expect.any(String),
+      lastError: null,
+    });
+    expect((await auditOf(mine, domain.id)).at(-1)).toEqual({
+      action: 'domain.verify',
+      changes: { hostname: domain.hostname, status: 'verified', lastError: null },
+    });
+  });
+
+  it('200 pending with what was found instead', async () => {
+    const domain = await add(mine);
+    const { name, value } = domain.verification;
+    const stranger = await add(mine);
+    const found = async () => {
+      const { status, body } = await verify(mine, domain);
+      return [status, body.status, body.lastError, typeof body.lastCheckedAt, body.verifiedAt];
+    };
+    const pending = (lastError: string) => [200, 'pending', lastError, 'string', null];
+    expect(await found()).toEqual(pending(`There is no TXT record at ${name}`));
+    dns.set(name, 'nodata');
+    expect(await found()).toEqual(pending(`There is no TXT record at ${name}`));
+    for (const wrong of [stranger.verification.value, value.toUpperCase(), value.slice(0, -1), `${value}0`, `x${value}`, '']) {
+      dns.set(name, { txt: [wrong] });
+      expect(await found()).toEqual(pending(`The TXT record at ${name} holds another value`));
+    }
+    dns.set(name, { txt: ['a', 'b'] });
+    expect(await found()).toEqual(pending(`None of the 2 TXT records at ${name} holds the expected value`));
+    dns.set(name, 'servfail');
+    expect(await found()).toEqual(pending(`The DNS servers could not tell what is at ${name}: SERVFAIL`));
+    dns.set(domain.hostname, { txt: [value] });
+    dns.set(name, 'nxdomain');
+    expect((await found())[1]).toBe('pending');
+    prove(domain);
+    expect(await found()).toEqual([200, 'verified', null, 'string', expect.any(String)]);
+  });
+
+  it('keeps a verified domain verified, since when, and says that the record is gone', async () => {
+    const domain = await addVerified(mine);
+    await change(mine, domain.id, { verified_at: '2026-01-01T00:00:00Z' });
+    expect((await verify(mine, domain)).body).toMatchObject({ status: 'verified', verifiedAt: '2026-01-01T00:00:00Z', lastError: null });
+    dns.set(domain.verification.name, 'nxdomain');
+    expect((await verify(mine, domain)).body).toMatchObject({
+      status: 'verified',
+      verifiedAt: '2026-01-01T00:00:00Z',
+      lastError: expect.stringContaining('no TXT record'),
+    });
+  });
+
+  it('fails a domain after a week, and still verifies it when asked', async () => {
+    const domain = await add(mine);
+    await change(mine, domain.id, { created_at: new Date(Date.now() - 7 * 86_400_000 + 60_000) });
+    expect((await verify(mine, domain)).body.status).toBe('pending');
+    await change(mine, domain.id, { created_at: new Date(Date.now() - 7 * 86_400_000 - 60_000) });
+    expect((await verify(mine, domain)).body).toMatchObject({ status: 'failed', lastError: expect.stringContaining('no TXT record') });
+    expect((await verify(mine, domain)).body.status).toBe('failed');
+    prove(domain);
+    expect((await verify(mine, domain)).body).toMatchObject({ status: 'verified', lastError: null });
+  });
+
+  it('fails where another organization has verified the hostname, which nobody learns before proving control', async () => {
+    const theirs = await addVerified(other);
+    const own = await add(mine, theirs.hostname);
+    expect((await verify(mine, own)).body).toMatchObject({ status: 'pending', lastError: expect.stringContaining('holds another value') });
+    prove(theirs, own);
+    const taken = { status: 'failed', verifiedAt: null, lastError: 'Another organization has verified this hostname' };
+    expect((await verify(mine, own)).body).toMatchObject(taken);
+    expect((await verify(mine, own)).body).toMatchObject(taken);
+    expect((await auditOf(mine, own.id)).at(-1)?.changes).toEqual({
+      hostname: own.hostname,
+      status: 'failed',
+      lastError: 'Another organization has verified this hostname',
+    });
+    await other.api('delete', `${other.domains}/${theirs.id}`);
+    expect((await verify(mine, own)).body.status).toBe('verified');
+  });
+
+  it('lets exactly one of several organizations verify a hostname at once', async () => {
+    const companies = [mine, other, await company(), await company()];
+    for (let round = 0; round < 5; round += 1) {
+      const hostname = freshName();
+      const domains = await Promise.all(companies.map((who) => add(who, hostname)));
+      prove(...domains);
+      const answers = await Promise.all(
+        companies.flatMap((who, index) => [verify(who, domains[index] as Domain), verify(who, domains[index] as Domain)]),
+      );
+      expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+      const statuses = await Promise.all(
+        companies.map(async (who, index) => (await who.api('get', `${who.domains}/${domains[index]?.id}`)).body.status),
+      );
+      expect(statuses.sort()).toEqual(['failed', 'failed', 'failed', 'verified']);
+    }
+  });
+
+  it('404 when the domain goes while the DNS is asked', async () => {
+    const domain = await add(mine);
+    const removed: number[] = [];
+    dns.onAsked(async (name) => {
+      if (name === domain.verification.name) removed.push((await mine.api('delete', `${mine.domains}/${domain.id}`)).status);
+    });
+    const answer = await verify(mine, domain);
+    expect(removed).toEqual([204]);
+    expect([answer.status, answer.body.error.message]).toEqual([404, 'Domain not found']);
+  });
+
+  it('lets no database connection wait for the DNS', async () => {
+    const domain = await add(mine);
+    const open: number[] = [];
+    dns.onAsked(async (name) => {
+      if (name !== domain.verification.name) return;
+      const { rows } = await database.ctx.db.control.raw<{ rows: { open: number }[] }>(
+        "select count(*)::int as open from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'",
+      );
+      open.push(...rows.map((row) => row.open));
+    });
+    prove(domain);
+    expect((await verify(mine, domain)).body.status).toBe('verified');
+    expect(open).toEqual([0]);
+  });
+});
+
+describe('another organization', () => {
+  it('finds neither the domains nor their place, by any operation', async () => {
+    const domain = await add(mine);
+    const { api } = other;
+    const reach = async (path: string) => [
+      await api('get', `${path}/${domain.id}`),
+      await api('patch', `${path}/${domain.id}`, { isPrimary: false }),
+      await api('post', `${path}/${domain.id}/verify`),
+      await api('delete', `${path}/${domain.id}`),
+    ];
+    const below = await reach(other.domains);
+    expect(below.map(({ status, body }) => [status, body.error.message])).toEqual(below.map(() => [404, 'Domain not found']));
+    const foreign = [
+      ...(await reach(mine.domains)),
+      await api('get', mine.domains),
+      await api('post', mine.domains, { hostname: 'x.example' }),
+    ];
+    expect(foreign.map(({ status, body }) => [status, body.error.message])).toEqual(foreign.map(() => [404, 'Organization not found']));
+    expect((await mine.api('get', `${mine.domains}/${domain.id}`)).status).toBe(200);
+    expect(dns.asked.filter(({ name }) => name === domain.verification.name)).toEqual([]);
+  });
+});
+
+describe('a role', () => {
+  it('does what its permissions say', async () => {
+    const domain = await add(mine);
+    const viewer = await makeMember(database.ctx, mine.id, 'viewer');
+    const { secret } = await makeKey(database.ctx, mine.id, { permissions: ['write'], createdBy: viewer.id });
+    const api = apiOf(app, secret);
+    expect((await api('get', `${mine.domains}/${domain.id}`)).status).toBe(200);
+    const messages = await Promise.all([
+      api('post', mine.domains, { hostname: 'x.example' }),
+      api('patch', `${mine.domains}/${domain.id}`, {}),
+      api('post', `${mine.domains}/${domain.id}/verify`),
+      api('delete', `${mine.domains}/${domain.id}`),
+    ]);
+    expect(messages.map(({ body }) => body.error.message)).toEqual(
+      ['create', 'update', 'update', 'delete'].map((action) => `Missing required permission: domain:${action}`),
+    );
+  });
+});

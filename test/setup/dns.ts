@@ -1,0 +1,113 @@
+// A real DNS server on loopback, by UDP and TCP on one port, whose answers a test sets by name.
+import dgram from 'node:dgram';
+import net from 'node:net';
+import { type DecodedPacket, decode, encode, type Packet, type TxtAnswer } from 'dns-packet';
+
+type Records = {
+  /** Each record is one text, or several strings. */
+  readonly txt: readonly (string | readonly string[])[];
+  /** The records stand at this name, and the asked one is an alias of it. */
+  readonly alias?: string;
+};
+type Trouble = 'nxdomain' | 'nodata' | 'servfail' | 'refused' | 'silent' | 'wrong-id' | 'garbage' | 'cut-off';
+type Behaviour = Records | Trouble;
+
+export type DnsServer = {
+  /** For `settings.dnsServers`. */
+  readonly address: string;
+  /** Names asked for, in order, with the way the question came. */
+  readonly asked: { readonly name: string; readonly by: 'udp' | 'tcp' }[];
+  /** What is not set does not exist. */
+  set(name: string, behaviour: Behaviour): void;
+  /** Called after each question; the answer waits for it. */
+  onAsked(listener: (name: string) => unknown): void;
+  stop(): Promise<void>;
+};
+
+const rcodes = { nxdomain: 3, servfail: 2, refused: 5 } as const;
+const mostByUdp = 512;
+/** "Truncated": the answer doesn't fit, ask by TCP. */
+const truncated = 1 << 9;
+
+function answersOf(name: string, { txt, alias }: Records): Packet['answers'] {
+  const records = txt.map(
+    (text): TxtAnswer => ({ type: 'TXT', name: alias ?? name, ttl: 0, data: typeof text === 'string' ? text : [...text] }),
+  );
+  return alias === undefined ? records : [{ type: 'CNAME', name, ttl: 0, data: alias }, ...records];
+}
+
+/** The bytes that go back; undefined for none. */
+function reply(query: DecodedPacket, behaviour: Behaviour): Buffer | undefined {
+  const name = query.questions?.[0]?.name ?? '';
+  const packet: Packet = { type: 'response', id: query.id ?? 0, flags: 0x0180, questions: query.questions ?? [] };
+  if (behaviour === 'silent') return undefined;
+  if (behaviour === 'garbage') return Buffer.from('this is no answer');
+  if (behaviour === 'nodata') return encode(packet);
+  const forged = { ...packet, answers: answersOf(name, { txt: ['forged'] }) };
+  if (behaviour === 'wrong-id') return encode({ ...forged, id: ((query.id ?? 0) + 1) % 65_536 });
+  if (behaviour === 'cut-off') return encode(forged).subarray(0, -4);
+  if (typeof behaviour === 'string') return encode({ ...packet, flags: 0x0180 | rcodes[behaviour] });
+  return encode({ ...packet, answers: answersOf(name, behaviour) });
+}
+
+const bound = async (port: number): Promise<{ udp: dgram.Socket; tcp: net.Server; port: number }> => {
+  const tcp = net.createServer();
+  await new Promise<void>((resolve, reject) => tcp.once('error', reject).listen(port, '127.0.0.1', resolve));
+  const { port: chosen } = tcp.address() as net.AddressInfo;
+  const udp = dgram.createSocket('udp4');
+  await new Promise<void>((resolve, reject) => udp.once('error', reject).bind(chosen, '127.0.0.1', resolve));
+  return { udp, tcp, port: chosen };
+};
+
+export async function startDns(): Promise<DnsServer> {
+  const behaviours = new Map<string, Behaviour>();
+  const asked: { name: string; by: 'udp' | 'tcp' }[] = [];
+  const sockets = new Set<net.Socket>();
+  let listener: (name: string) => unknown = () => undefined;
+  const { udp, tcp, port } = await bound(0);
+
+  const handle = async (bytes: Buffer, by: 'udp' | 'tcp'): Promise<Buffer | undefined> => {
+    const query = decode(bytes);
+    const name = (query.questions?.[0]?.name ?? '').toLowerCase();
+    asked.push({ name, by });
+    await listener(name);
+    const whole = reply(query, behaviours.get(name) ?? 'nxdomain');
+    if (by === 'tcp' || whole === undefined || whole.length <= mostByUdp) return whole;
+    return encode({ type: 'response', id: query.id ?? 0, flags: 0x0180 | truncated, questions: query.questions ?? [] });
+  };
+  udp.on('message', async (bytes, from) => {
+    const answer = await handle(bytes, 'udp');
+    if (answer !== undefined) udp.send(answer, from.port, from.address);
+  });
+  tcp.on('connection', (socket) => {
+    sockets.add(socket);
+    let held = Buffer.alloc(0);
+    socket.on('error', () => undefined);
+    socket.on('close', () => sockets.delete(socket));
+    socket.on('data', async (chunk) => {
+      held = Buffer.concat([held, chunk]);
+      while (held.length >= 2 && held.length >= 2 + held.readUInt16BE(0)) {
+        const end = 2 + held.readUInt16BE(0);
+        const query = held.subarray(2, end);
+        held = held.subarray(end);
+        const answer = await handle(query, 'tcp');
+        if (answer === undefined) continue;
+        const length = Buffer.alloc(2);
+        length.writeUInt16BE(answer.length);
+        socket.write(Buffer.concat([length, answer]));
+      }
+    });
+  });
+  return {
+    address: `127.0.0.1:${port}`,
+    asked,
+    set: (name, behaviour) => void behaviours.set(name, behaviour),
+    onAsked: (given) => {
+      listener = given;
+    },
+    stop: async () => {
+      for (const socket of sockets) socket.destroy();
+      await Promise.all([new Promise<void>((resolve) => udp.close(resolve)), new Promise((resolve) => tcp.close(resolve))]);
+    },
+  };
+}
