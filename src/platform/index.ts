@@ -7,8 +7,13 @@ import { type AnyRoute, checkRoutes, definePublicRoute, type RouteGroup } from '
 import type { VerifyToken } from '../identity/access-token.ts';
 import { apiKeyRoutes } from './api-keys/api-keys.routes.ts';
 import { apiSchemaRoutes } from './api-schemas/api-schemas.routes.ts';
+import { auditLogRoutes } from './audit-log/audit-log.routes.ts';
+import { memberRoutes } from './members/members.routes.ts';
 import { netsuiteRoutes } from './netsuite/netsuite.routes.ts';
+import { organizationRoutes } from './organizations/organizations.routes.ts';
+import { roleRoutes } from './roles/roles.routes.ts';
 import { syncRoutes } from './syncs/syncs.routes.ts';
+import { teamRoutes } from './teams/teams.routes.ts';
 import { whoamiRoutes } from './whoami/whoami.routes.ts';
 
 export const platformBase = '/api/platform/v1';
@@ -34,7 +39,18 @@ const groups: Readonly<Record<RouteGroup, string>> = {
   Description: 'This interface itself',
 };
 
-const groupRoutes: readonly AnyRoute[] = [...whoamiRoutes, ...netsuiteRoutes, ...syncRoutes, ...apiKeyRoutes, ...apiSchemaRoutes];
+const groupRoutes: readonly AnyRoute[] = [
+  ...whoamiRoutes,
+  ...organizationRoutes,
+  ...memberRoutes,
+  ...roleRoutes(() => platformRoutes),
+  ...auditLogRoutes,
+  ...teamRoutes,
+  ...netsuiteRoutes,
+  ...syncRoutes,
+  ...apiKeyRoutes,
+  ...apiSchemaRoutes,
+];
 
 /** Every operation of the management interface. */
 export const platformRoutes: readonly AnyRoute[] = [
