@@ -62,6 +62,9 @@ async function fillEveryTable(id: string): Promise<void> {
     await tx('api_schemas').insert({ ...own, id: newId(), version: 'v1', created_by: user.user_id });
     await tx('idempotency_keys').insert({ ...own, credential_id: 'x', route_id: 'x', key: 'x', request_hash: Buffer.from('x') });
     await tx('warehouse_sizes').insert({ ...own, bytes: 1, records: 1, measured_at: new Date() });
+    const teamId = newId();
+    await tx('teams').insert({ ...own, id: teamId, name: 'x' });
+    await tx('team_members').insert({ ...own, team_id: teamId, user_id: user.user_id });
   });
 }
 
@@ -112,6 +115,7 @@ const definers = [
   'find_session',
   'link_identity',
   'memberships_of',
+  'organizations_of',
   'prune_expired',
   'scheduled_sync_configs',
   'unfinished_publications',

@@ -1,8 +1,10 @@
-// Organizations and keys for tests, made by the same code that operators and callers use.
+// Organizations, keys and sessions for tests, made by the same code that operators and callers use.
+import { randomBytes } from 'node:crypto';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { newId } from '../../src/core/id.ts';
 import { inTransaction, type Tx } from '../../src/db/transaction.ts';
 import { makeApiKey } from '../../src/identity/api-key.ts';
+import { hashSessionToken, inPersonTransaction } from '../../src/identity/sessions.store.ts';
 import { createOrganization } from '../../src/platform/organizations/organizations.service.ts';
 
 let made = 0;
@@ -62,4 +64,16 @@ export async function makeMember(
     await tx('roles').insert({ id, organization_id: organizationId, name: `role ${id}`, permissions });
     return id;
   }
+}
+
+/** A signed-in person's session, working in that organization or in none yet. Send `cookie`, and the service's own `origin`. */
+export async function makeSession(
+  ctx: Ctx,
+  userId: string,
+  activeOrganizationId: string | null = null,
+): Promise<{ id: string; cookie: string }> {
+  const [id, token] = [newId(), randomBytes(32).toString('base64url')];
+  const row = { id, token_hash: hashSessionToken(token), user_id: userId, active_organization_id: activeOrganizationId };
+  await inPersonTransaction(ctx, userId, (tx) => tx('sessions').insert(row));
+  return { id, cookie: `portal_session=${token}` };
 }
