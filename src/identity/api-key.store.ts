@@ -10,6 +10,8 @@ export type FoundApiKey = {
   readonly creator: { readonly id: string; readonly email: string; readonly name: string };
   /** Null when the creator left the organization: the key then reads publicly, but manages nothing. */
   readonly role: { readonly id: string; readonly name: string; readonly builtIn: boolean; readonly permissions: readonly string[] } | null;
+  /** What it could do when it was handed to another person, and never more than that; null when it never was. */
+  readonly ceiling: readonly string[] | null;
 };
 
 type FoundRow = {
@@ -27,6 +29,7 @@ type FoundRow = {
   role_name: string | null;
   role_built_in: boolean | null;
   role_permissions: string[] | null;
+  ceiling: string[] | null;
 };
 
 /** The living key with this secret; undefined when malformed, unknown, expired or revoked, by the database's clock. */
@@ -47,6 +50,7 @@ export async function findApiKey(ctx: Pick<Ctx, 'db'>, secret: string): Promise<
       row.role_id === null
         ? null
         : { id: row.role_id, name: row.role_name ?? '', builtIn: row.role_built_in ?? false, permissions: row.role_permissions ?? [] },
+    ceiling: row.ceiling,
   };
 }
 

@@ -23,10 +23,11 @@ export function rolePermissions(role: { name: string; builtIn: boolean; permissi
   return role.permissions.filter(isRolePermission);
 }
 
-/** A key's power here: its creator's permissions, bounded by its access level. */
-export function keyPermissions(key: Pick<FoundApiKey, 'role' | 'scopes'>): ReadonlySet<Permission> {
-  const held = key.role === null ? [] : rolePermissions(key.role);
-  return new Set(key.scopes.permissions.includes('write') ? held : held.filter(isReadPermission));
+/** A key's power here: its creator's permissions, bounded by its access level and, once it was handed over, by what it could do then. */
+export function keyPermissions({ role, scopes, ceiling }: Pick<FoundApiKey, 'role' | 'scopes' | 'ceiling'>): ReadonlySet<Permission> {
+  const held = role === null ? [] : rolePermissions(role);
+  const reached = scopes.permissions.includes('write') ? held : held.filter(isReadPermission);
+  return new Set(ceiling === null ? reached : reached.filter((permission) => ceiling.includes(permission)));
 }
 
 const mismatch = (): AppError =>
@@ -48,6 +49,7 @@ async function fromApiKey(ctx: Ctx, secret: string, wantedOrganization: string |
     permissions: keyPermissions(key),
     credential,
     identityOnly: key.scopes.versions.length > 0 || key.scopes.resources.length > 0,
+    handedOver: key.ceiling !== null,
   };
   const refusal = wantedOrganization === undefined || wantedOrganization === key.organization.id ? undefined : mismatch();
   return { user: key.creator, credential, readOnly: false, principal, refusal };
@@ -78,6 +80,7 @@ function asMember(ctx: Ctx, person: Person, membership: Membership): Principal {
     permissions: new Set(person.readOnly ? held.filter(isReadPermission) : held),
     credential: person.credential,
     identityOnly: false,
+    handedOver: false,
   };
 }
 

@@ -9,8 +9,13 @@ import { apiKeyRoutes } from './api-keys/api-keys.routes.ts';
 import { apiSchemaRoutes } from './api-schemas/api-schemas.routes.ts';
 import { invitationRoutes } from './invitations/invitations.routes.ts';
 import { domainRoutes } from './domains/domains.routes.ts';
+import { auditLogRoutes } from './audit-log/audit-log.routes.ts';
+import { memberRoutes } from './members/members.routes.ts';
 import { netsuiteRoutes } from './netsuite/netsuite.routes.ts';
+import { organizationRoutes } from './organizations/organizations.routes.ts';
+import { roleRoutes } from './roles/roles.routes.ts';
 import { syncRoutes } from './syncs/syncs.routes.ts';
+import { teamRoutes } from './teams/teams.routes.ts';
 import { whoamiRoutes } from './whoami/whoami.routes.ts';
 
 export const platformBase = '/api/platform/v1';
@@ -40,6 +45,11 @@ const groupRoutes: readonly AnyRoute[] = [
   ...whoamiRoutes,
   ...invitationRoutes,
   ...domainRoutes,
+  ...organizationRoutes,
+  ...memberRoutes,
+  ...roleRoutes(() => platformRoutes),
+  ...auditLogRoutes,
+  ...teamRoutes,
   ...netsuiteRoutes,
   ...syncRoutes,
   ...apiKeyRoutes,

@@ -4,7 +4,7 @@ import type { Ctx, TenantCtx } from '../core/ctx.ts';
 import { inDataTransaction, inTransaction } from '../db/transaction.ts';
 import { isNotSetUp } from '../warehouse/generation.ts';
 import { discardRun, LostLease, type PublishOutcome } from '../warehouse/run-row.ts';
-import { tenantSchema } from '../warehouse/tenant-schema.ts';
+import { OrganizationGone, tenantSchema } from '../warehouse/tenant-schema.ts';
 import { executeRun, type OpenConnector } from './execute-run.ts';
 import { Cancelled, Stopping } from './interruption.ts';
 import { copyOutcome, tidyUp } from './outcome.ts';
@@ -114,7 +114,7 @@ async function settleFailure(ctx: TenantCtx, lease: Lease, failure: unknown): Pr
 async function settle(ctx: TenantCtx, lease: Lease, failure: unknown): Promise<void> {
   if (failure instanceof LostLease) return;
   if (failure instanceof Stopping) return releaseLease(ctx, lease, 0);
-  if (failure instanceof Cancelled) return settleCancelled(ctx, lease);
+  if (failure instanceof Cancelled || failure instanceof OrganizationGone) return settleCancelled(ctx, lease);
   return settleFailure(ctx, lease, failure);
 }
 

@@ -1,5 +1,6 @@
 // One PostgreSQL schema per organization: isolation by construction, deletion by DROP, and the unit a distributed
 // PostgreSQL places on its nodes. Every table is logged and has a primary key; nothing here points outside the schema.
+import type { Knex } from 'knex';
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
 
 /** The schema's name, safe to write into SQL: `wh_` and the 32 hex digits of the organization's id. */
@@ -9,11 +10,26 @@ export function tenantSchema(organizationId: string): string {
   return `wh_${hex}`;
 }
 
+/** The organization was deleted, or is about to be: nothing of it may be made anew. */
+export class OrganizationGone extends Error {
+  override readonly name = 'OrganizationGone';
+}
+
+/** Holds off a deletion until the transaction ends. Throws OrganizationGone when there is nothing to make room for. */
+async function holdOrganization(tx: Knex.Transaction, organizationId: string): Promise<void> {
+  await tx.raw("select set_config('portal.organization_id', ?, true)", [organizationId]);
+  const held = await tx.raw<{ rowCount: number }>('select from organizations where id = ? and deleting_since is null for share', [
+    organizationId,
+  ]);
+  if (held.rowCount !== 1) throw new OrganizationGone('the organization is gone');
+}
+
 /** Makes the schema and its state tables unless they exist. DDL: never call it from the steady path of a sync. */
 export async function createTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: string): Promise<void> {
   const schema = tenantSchema(organizationId);
   await ctx.db.control.transaction(async (tx) => {
     await tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 0))', [schema]);
+    await holdOrganization(tx, organizationId);
     await tx.raw(`
 set local citus.enable_schema_based_sharding to on;
 create schema if not exists ${schema};
@@ -127,9 +143,12 @@ export async function updateTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: s
   await createTenantSchema(ctx, organizationId);
 }
 
-/** Removes every synced record of the organization. */
-export async function dropTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: string): Promise<void> {
-  await ctx.db.control.raw(`drop schema if exists ${tenantSchema(organizationId)} cascade`);
+/** Removes every synced record of the organization. Waits at most so long for whoever reads or writes there; 0 is without end. */
+export async function dropTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: string, lockTimeoutMs = 0): Promise<void> {
+  await ctx.db.control.transaction(async (tx) => {
+    await tx.raw("select set_config('lock_timeout', ?, true)", [`${lockTimeoutMs}ms`]);
+    await tx.raw(`drop schema if exists ${tenantSchema(organizationId)} cascade`);
+  });
 }
 
 /** Bytes and rows of the organization's warehouse; 0 and 0 before the first sync. */

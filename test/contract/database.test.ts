@@ -76,6 +76,9 @@ async function fillEveryTable(id: string): Promise<void> {
     const claimed = { hostname: 'acme.example', verification_value: 'x', next_check_at: new Date() };
     await tx('domains').insert({ ...own, ...claimed, id: newId() });
     await tx('warehouse_sizes').insert({ ...own, bytes: 1, records: 1, measured_at: new Date() });
+    const teamId = newId();
+    await tx('teams').insert({ ...own, id: teamId, name: 'x' });
+    await tx('team_members').insert({ ...own, team_id: teamId, user_id: user.user_id });
   });
 }
 
@@ -130,6 +133,7 @@ const definers = [
   'invited',
   'link_identity',
   'memberships_of',
+  'organizations_of',
   'prune_expired',
   'prune_mails',
   'scheduled_sync_configs',
@@ -166,6 +170,37 @@ describe('row-level security', () => {
         before,
       ]);
     }
+  });
+
+  it('bounds statements that name no organization at all to the rows of their own', async () => {
+    const careless = await makeOrganization(database.ctx);
+    await fillEveryTable(careless.id);
+    const theirs = () =>
+      Promise.all(
+        tables.map((table) => rows(`select t::text from ${table} t where ${organizationColumn(table)} = '${mine.id}' order by 1`)),
+      );
+    const before = await theirs();
+    for (const table of tables) {
+      const column = organizationColumn(table);
+      const seen = await as(careless.id, (tx) => tx.raw<{ rows: unknown[] }>(`select distinct ${column} as id from ${table}`));
+      expect([table, seen.rows]).toEqual([table, [{ id: careless.id }]]);
+      const insert = `insert into ${table} (${column}) values ('${mine.id}')`;
+      await expect(
+        as(careless.id, (tx) => tx.raw(insert)),
+        table,
+      ).rejects.toThrow(/row-level security/);
+    }
+    const failed: string[] = [];
+    // The organization itself goes last: everything else goes with it.
+    const order = [...tables.filter((table) => table !== 'organizations'), 'organizations'];
+    const updates = order.map((table) => `update ${table} set ${organizationColumn(table)} = ${organizationColumn(table)}`);
+    for (const write of [...updates, ...order.map((table) => `delete from ${table}`)]) {
+      await as(careless.id, (tx) => tx.raw(write)).catch((error: Error) => failed.push(error.message));
+      expect([write, await theirs()]).toEqual([write, before]);
+    }
+    // Whatever failed did so for want of a grant, or because something still refers to it.
+    expect(failed.filter((message) => !/permission denied|violates foreign key constraint/.test(message))).toEqual([]);
+    expect(await rows('select from roles where organization_id = ?', [careless.id])).toEqual([]);
   });
 
   it('refuses a row put into another organization', async () => {

@@ -11,7 +11,7 @@ import { createTenantSchema, tenantSchema } from '../../src/warehouse/tenant-sch
 import { type Answer, type Api, apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { accountId, type Erp, startErp } from '../setup/erp.ts';
-import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { makeKey, makeMember, makeOrganization } from '../setup/organization.ts';
 
 const lines: string[] = [];
 const answers: string[] = [];
@@ -120,9 +120,10 @@ describe('the audit log', () => {
     await write('deprecateApiSchema', 'post', `/api-schema/${live}/deprecate`, {});
     await write('retireApiSchema', 'post', `/api-schema/${live}/retire`, {});
     await write('deleteErpConnection', 'delete', '/netsuite/connection');
+    await organizationWrites();
 
     const writing = platformRoutes.flatMap((route) => (route.access === 'credential' && route.method !== 'GET' ? [route.id] : []));
-    expect(writing.filter((id) => !written.has(id))).toEqual(['validateApiSchema']);
+    expect(writing.filter((id) => !written.has(id))).toEqual(['deleteOrganization', 'validateApiSchema']);
     for (const action of written.values()) expect(action).toMatch(/^[a-z-]+\.[a-z-]+$/);
   });
 
@@ -151,6 +152,29 @@ describe('the audit log', () => {
     for (const hidden of [secret, ...newSecrets, ...Object.values(given), 'PRIVATE KEY', 'eyJ'])
       for (const [place, text] of Object.entries(everywhere))
         expect([place, hidden.slice(0, 12), text.includes(hidden)]).toEqual([place, hidden.slice(0, 12), false]);
+  });
+});
+
+async function organizationWrites(): Promise<void> {
+  const at = `/organizations/${organization.id}`;
+  await write('updateOrganization', 'patch', at, { name: 'Renamed' });
+  const role = (await write('createRole', 'post', `${at}/roles`, { name: 'Clerk', permissions: ['team:read'] })).body;
+  await write('updateRole', 'patch', `${at}/roles/${role.id}`, { permissions: ['team:read', 'view:read'] });
+  const member = await makeMember(database.ctx, organization.id, 'viewer');
+  await write('updateMember', 'patch', `${at}/members/${member.id}`, { roleId: role.id });
+  const team = (await write('createTeam', 'post', '/teams', { name: 'Team' })).body;
+  await write('updateTeam', 'patch', `/teams/${team.id}`, { name: 'Other team' });
+  await write('addTeamMember', 'post', `/teams/${team.id}/members`, { userId: member.id });
+  await write('removeTeamMember', 'delete', `/teams/${team.id}/members/${member.id}`);
+  await write('deleteTeam', 'delete', `/teams/${team.id}`);
+  await write('deleteMember', 'delete', `${at}/members/${member.id}`);
+  await write('deleteRole', 'delete', `${at}/roles/${role.id}`);
+}
+
+describe('the audit log of a deleted organization', () => {
+  it('stays, and says who deleted it', async () => {
+    await write('deleteOrganization', 'delete', `/organizations/${organization.id}?confirm=${organization.slug}`);
+    expect(written.get('deleteOrganization')).toBe('organization.delete');
   });
 });
 

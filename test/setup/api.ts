@@ -1,6 +1,7 @@
 // Calls the management interface as a client would: by HTTP, with a key.
 import type { Express } from 'express';
 import supertest from 'supertest';
+import type { Ctx } from '../../src/core/ctx.ts';
 
 export const base = '/api/platform/v1';
 
@@ -21,6 +22,12 @@ export function apiOf(app: Express, secret: string | null) {
   };
 }
 export type Api = ReturnType<typeof apiOf>;
+
+/** As a page of the service would call with the cookie of a session. */
+export function signedInApi(app: Express, { settings }: Pick<Ctx, 'settings'>, cookie: string): Api {
+  const api = apiOf(app, null);
+  return (method, path, body, headers = {}) => api(method, path, body, { cookie, origin: new URL(settings.publicUrl).origin, ...headers });
+}
 
 /** Codes of the details of an error answer. */
 export const codesOf = (answer: Answer): string[] => (answer.body.error?.details ?? []).map(({ code }: { code: string }) => code);

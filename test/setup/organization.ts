@@ -1,4 +1,4 @@
-// Organizations and keys for tests, made by the same code that operators and callers use.
+// Organizations, keys and sessions for tests, made by the same code that operators and callers use.
 import { randomBytes } from 'node:crypto';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { newId } from '../../src/core/id.ts';
@@ -72,16 +72,15 @@ export async function makePerson(ctx: Ctx, email: string): Promise<{ id: string;
   return { id: rows[0]?.id ?? '', email };
 }
 
-/** A signed-in person's session; `headers` carry its cookie as a page of this service would send it. */
+/** A signed-in person's session, working in that organization or in none yet; `headers` carry it as a page of this service would. */
 export async function makeSession(
   ctx: Ctx,
   userId: string,
-  organizationId: string | null = null,
-): Promise<{ id: string; token: string; headers: Record<string, string> }> {
-  const id = newId();
-  const token = randomBytes(32).toString('base64url');
-  await inPersonTransaction(ctx, userId, (tx) =>
-    tx('sessions').insert({ id, user_id: userId, token_hash: hashSessionToken(token), active_organization_id: organizationId }),
-  );
-  return { id, token, headers: { cookie: `portal_session=${token}`, origin: new URL(ctx.settings.publicUrl).origin } };
+  activeOrganizationId: string | null = null,
+): Promise<{ id: string; token: string; cookie: string; headers: Record<string, string> }> {
+  const [id, token] = [newId(), randomBytes(32).toString('base64url')];
+  const row = { id, token_hash: hashSessionToken(token), user_id: userId, active_organization_id: activeOrganizationId };
+  await inPersonTransaction(ctx, userId, (tx) => tx('sessions').insert(row));
+  const cookie = `portal_session=${token}`;
+  return { id, token, cookie, headers: { cookie, origin: new URL(ctx.settings.publicUrl).origin } };
 }

@@ -14,6 +14,7 @@ import {
   type ApiKeyFilter,
   type ApiKeyRow,
   findApiKeyRow,
+  holdMember,
   insertApiKey,
   listApiKeys,
   replaceSecret,
@@ -47,16 +48,27 @@ const escalation = (): AppError =>
     details: [{ path: 'scopes', code: 'escalation', message: 'The key would be able to do more than you are' }],
   });
 
+/** A key that was handed over stays within its bound, which no key that it made would have. */
+function refuseHandedOver({ principal }: RequestCtx): void {
+  if (principal.handedOver) throw escalation();
+}
+
 /** A caller who only reads can't make a key that writes. */
 function checkGrant(ctx: RequestCtx, permissions: readonly string[]): void {
   if (permissions.includes('write') && [...ctx.principal.permissions].every(isReadPermission)) throw escalation();
 }
 
+/** Throws when the caller was removed from the organization meanwhile. */
+async function holdCaller(tx: Tx, ctx: RequestCtx): Promise<void> {
+  if (await holdMember(tx, ctx.organizationId, ctx.principal.user.id)) return;
+  throw new AppError('FORBIDDEN', 'You no longer belong to the organization');
+}
+
 /** What a key of this creator could do on the management interface with such scopes. */
-function powerOf(row: ApiKeyRow, scopes: Power): ReadonlySet<Permission> {
+export function powerOf(row: ApiKeyRow, scopes: Power, ceiling = row.ceiling): ReadonlySet<Permission> {
   if (row.role_name === null || scopes.scope_versions.length > 0 || scopes.scope_resources.length > 0) return new Set();
   const role = { id: '', name: row.role_name, builtIn: row.role_built_in ?? false, permissions: row.role_permissions ?? [] };
-  return keyPermissions({ role, scopes: { versions: [], resources: [], permissions: scopes.scope_permissions } });
+  return keyPermissions({ role, scopes: { versions: [], resources: [], permissions: scopes.scope_permissions }, ceiling });
 }
 
 /** Somebody else's key may become weaker, but never able to do what neither it nor the caller could. */
@@ -86,11 +98,13 @@ export const listKeys = (ctx: RequestCtx, page: PageQuery, filter: ApiKeyFilter)
 export const getKey = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => view(await getRow(tx, ctx, id)));
 
 export async function createKey(ctx: RequestCtx, input: ApiKeyInput) {
+  refuseHandedOver(ctx);
   checkGrant(ctx, input.scopes.permissions);
   checkExpiry(ctx, input.expiresAt);
   const key = makeApiKey();
   const id = newId();
   return inTransaction(ctx, async (tx) => {
+    await holdCaller(tx, ctx);
     await insertApiKey(tx, ctx.organizationId, {
       id,
       name: input.name,
@@ -112,6 +126,7 @@ export async function createKey(ctx: RequestCtx, input: ApiKeyInput) {
 }
 
 export async function changeKey(ctx: RequestCtx, id: string, change: ApiKeyChanges) {
+  if (change.scopes !== undefined || change.expiresAt !== undefined) refuseHandedOver(ctx);
   checkGrant(ctx, change.scopes?.permissions ?? []);
   checkExpiry(ctx, change.expiresAt);
   return inTransaction(ctx, async (tx) => {
@@ -148,6 +163,8 @@ export const revokeKey = (ctx: RequestCtx, id: string) =>
 /** Whoever rotates holds the new secret, so the key acts for that person from now on. */
 export const rotateKey = (ctx: RequestCtx, id: string, gracePeriodSeconds: number) =>
   inTransaction(ctx, async (tx) => {
+    refuseHandedOver(ctx);
+    await holdCaller(tx, ctx);
     const row = await getRow(tx, ctx, id);
     checkAlive(row);
     if (row.status === 'expired')

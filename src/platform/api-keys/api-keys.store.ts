@@ -22,6 +22,10 @@ export type ApiKeyRow = {
   role_name: string | null;
   role_built_in: boolean | null;
   role_permissions: string[] | null;
+  /** What it could do when it was handed over; null when it never was. */
+  ceiling: string[] | null;
+  previous_created_by: string | null;
+  previous_ceiling: string[] | null;
 };
 
 export type ApiKeyFilter = { readonly q?: string | undefined; readonly status?: ApiKeyRow['status'] | undefined };
@@ -45,6 +49,9 @@ const select = (tx: Tx, organizationId: string) =>
       'k.last_used_at',
       'k.created_at',
       'k.revoked_at',
+      'k.ceiling',
+      'k.previous_created_by',
+      'k.previous_ceiling',
       'u.id as user_id',
       'u.email as user_email',
       'u.name as user_name',
@@ -67,6 +74,30 @@ export function listApiKeys(tx: Tx, organizationId: string, page: PageQuery, fil
 export const findApiKeyRow = async (tx: Tx, organizationId: string, id: string): Promise<ApiKeyRow | undefined> =>
   (await select(tx, organizationId).where('k.id', id).first()) as ApiKeyRow | undefined;
 
+/** The living keys that act for this person, held until the transaction ends. */
+export const holdLivingKeys = async (tx: Tx, organizationId: string, userId: string): Promise<ApiKeyRow[]> =>
+  (await select(tx, organizationId)
+    .where('k.created_by', userId)
+    .whereRaw(`${status} = 'active'`)
+    .orderBy('k.id')
+    .forUpdate('k')) as ApiKeyRow[];
+
+/** Those of them, for showing. */
+export const livingKeysOf = async (tx: Tx, organizationId: string, userId: string): Promise<ApiKeyRow[]> =>
+  (await select(tx, organizationId)
+    .where('k.created_by', userId)
+    .whereRaw(`${status} = 'active'`)
+    .orderBy([
+      { column: 'k.created_at', order: 'desc' },
+      { column: 'k.id', order: 'desc' },
+    ])) as ApiKeyRow[];
+
+/** Keeps the person a member until the transaction ends, so that no key is made for someone who is leaving; false when they left. */
+export async function holdMember(tx: Tx, organizationId: string, userId: string): Promise<boolean> {
+  const held = await tx('memberships').where({ organization_id: organizationId, user_id: userId }).forKeyShare().select('user_id');
+  return held.length === 1;
+}
+
 type NewRow = {
   id: string;
   name: string;
@@ -88,6 +119,22 @@ export const updateApiKey = (tx: Tx, organizationId: string, id: string, change:
 export const revokeApiKey = (tx: Tx, organizationId: string, id: string) =>
   tx('api_keys').where({ organization_id: organizationId, id }).whereNull('revoked_at').update({ revoked_at: tx.fn.now() });
 
+/** Makes the key act for another person, bounded. The old secret of a rotation moves along when it acted for the same person. */
+export const handOverKey = (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+  to: string,
+  bounds: { ceiling: readonly string[]; previousCeiling: readonly string[] | null },
+) =>
+  tx('api_keys')
+    .where({ organization_id: organizationId, id })
+    .update({
+      created_by: to,
+      ceiling: bounds.ceiling,
+      ...(bounds.previousCeiling !== null && { previous_created_by: to, previous_ceiling: bounds.previousCeiling }),
+    });
+
 /** The old secret goes on for the grace period, for whom it acted before; a rotation during one ends the older secret at once. */
 export const replaceSecret = (
   tx: Tx,
@@ -102,6 +149,9 @@ export const replaceSecret = (
       prefix: secret.prefix,
       secret_hash: secret.hash,
       created_by: secret.createdBy,
+      // Whoever left does not know the new secret; the old one keeps its bound.
+      ceiling: null,
+      previous_ceiling: graceSeconds === 0 ? null : tx.ref('ceiling'),
       previous_created_by: graceSeconds === 0 ? null : tx.ref('created_by'),
       previous_secret_hash: graceSeconds === 0 ? null : tx.ref('secret_hash'),
       previous_expires_at: graceSeconds === 0 ? null : tx.raw('now() + make_interval(secs => ?)', [graceSeconds]),

@@ -1,14 +1,22 @@
-// Making an organization: its built-in roles, its first owner, and its room in the warehouse.
-import type { Ctx } from '../../core/ctx.ts';
-import { invalid } from '../../core/errors.ts';
+// Organizations: making one with its built-in roles, its first owner and its room in the warehouse; and what it is called.
+import type { CallerCtx, Ctx, RequestCtx } from '../../core/ctx.ts';
+import { invalid, notFound } from '../../core/errors.ts';
 import { newId } from '../../core/id.ts';
 import { builtInRoles } from '../../core/permissions.ts';
 import { violates } from '../../db/pg-errors.ts';
-import { inTransaction } from '../../db/transaction.ts';
+import { inTransaction, type Tx } from '../../db/transaction.ts';
+import { instant } from '../../http/fields.ts';
+import { type PageQuery, toPage } from '../../http/page.ts';
 import { createTenantSchema } from '../../warehouse/tenant-schema.ts';
+import { writeAudit } from '../audit.store.ts';
+import type { OrganizationChanges, OrganizationInput, OrganizationView } from './organizations.schemas.ts';
+import * as store from './organizations.store.ts';
 
-type NewOrganization = { readonly name: string; readonly slug?: string; readonly ownerEmail: string; readonly ownerName?: string };
+type Owner = { readonly ownerEmail: string; readonly ownerName?: string } | { readonly ownerId: string };
+type NewOrganization = { readonly name: string; readonly slug?: string } & Owner;
 type CreatedOrganization = { readonly id: string; readonly slug: string; readonly name: string; readonly ownerId: string };
+/** What else belongs into the transaction that makes the organization. */
+type Along = (tx: Tx, created: CreatedOrganization) => Promise<void>;
 
 const toSlug = (name: string): string =>
   name
@@ -26,7 +34,17 @@ const describeBuiltIn = {
   viewer: 'Reads everything',
 } as const;
 
-async function insertOrganization(ctx: Ctx, id: string, slug: string, given: NewOrganization): Promise<CreatedOrganization> {
+async function findOwner(tx: Tx, given: Owner): Promise<string> {
+  if ('ownerId' in given) return given.ownerId;
+  const { rows } = await tx.raw<{ rows: { id: string }[] }>('select ensure_user(?, ?, ?) as id', [
+    newId(),
+    given.ownerEmail,
+    given.ownerName ?? given.ownerEmail,
+  ]);
+  return rows[0]?.id ?? '';
+}
+
+async function insertOrganization(ctx: Pick<Ctx, 'db'>, id: string, slug: string, given: NewOrganization, along: Along) {
   return inTransaction({ db: ctx.db, organizationId: id }, async (tx) => {
     await tx('organizations').insert({ id, slug, name: given.name });
     const roles = Object.keys(builtInRoles).map((name) => ({
@@ -37,31 +55,86 @@ async function insertOrganization(ctx: Ctx, id: string, slug: string, given: New
       description: describeBuiltIn[name as keyof typeof describeBuiltIn],
     }));
     await tx('roles').insert(roles);
-    const owner = await tx.raw<{ rows: { id: string }[] }>('select ensure_user(?, ?, ?) as id', [
-      newId(),
-      given.ownerEmail,
-      given.ownerName ?? given.ownerEmail,
-    ]);
-    const ownerId = owner.rows[0]?.id ?? '';
+    const ownerId = await findOwner(tx, given);
     const role = roles.find(({ name }) => name === 'owner');
     await tx('memberships').insert({ organization_id: id, user_id: ownerId, role_id: role?.id });
-    return { id, slug, name: given.name, ownerId };
+    const created = { id, slug, name: given.name, ownerId };
+    await along(tx, created);
+    return created;
   });
 }
 
+const slugTaken = () => invalid('That slug is taken', [{ path: 'slug', code: 'taken', message: 'Another organization has this slug' }]);
+
 /** Without a slug one is derived from the name; a taken one then gets a number. A given slug that is taken is 422. */
-export async function createOrganization(ctx: Ctx, given: NewOrganization): Promise<CreatedOrganization> {
+export async function createOrganization(
+  ctx: Pick<Ctx, 'db'>,
+  given: NewOrganization,
+  along: Along = () => Promise.resolve(),
+): Promise<CreatedOrganization> {
   const id = newId();
   const wanted = given.slug ?? toSlug(given.name);
   for (let attempt = 1; ; attempt += 1) {
     try {
-      const created = await insertOrganization(ctx, id, attempt === 1 ? wanted : `${wanted}-${attempt}`, given);
+      const created = await insertOrganization(ctx, id, attempt === 1 ? wanted : `${wanted}-${attempt}`, given, along);
       await createTenantSchema(ctx, id);
       return created;
     } catch (error) {
       if (!violates(error, 'organization_slug_is_unique') || attempt >= 1000) throw error;
-      if (given.slug !== undefined)
-        throw invalid('That slug is taken', [{ path: 'slug', code: 'taken', message: 'Another organization has this slug' }]);
+      if (given.slug !== undefined) throw slugTaken();
     }
   }
 }
+
+const view = (row: store.OrganizationRow): OrganizationView => ({
+  id: row.id,
+  slug: row.slug,
+  name: row.name,
+  createdAt: instant(row.created_at),
+});
+
+async function getRow(tx: Tx, id: string): Promise<store.OrganizationRow> {
+  const row = await store.findOrganization(tx, id);
+  if (row === undefined) throw notFound('Organization');
+  return row;
+}
+
+/** The creator becomes its owner. A session that works in no organization yet works in this one from now on. */
+export async function foundOrganization(ctx: CallerCtx, input: OrganizationInput): Promise<OrganizationView> {
+  const { user, credential, principal } = ctx.caller;
+  const created = await createOrganization(
+    ctx,
+    { name: input.name, ...(input.slug !== undefined && { slug: input.slug }), ownerId: user.id },
+    async (tx, { id, slug, name }) => {
+      const author = { organizationId: id, principal: { user, credential }, ip: ctx.ip, requestId: ctx.requestId };
+      await writeAudit(tx, author, { action: 'organization.create', target: { type: 'organization', id }, changes: { name, slug } });
+      if (credential.kind === 'session')
+        await store.activate(tx, { sessionId: credential.id, userId: user.id }, id, principal?.organization.id);
+    },
+  );
+  return inTransaction({ db: ctx.db, organizationId: created.id }, async (tx) => view(await getRow(tx, created.id)));
+}
+
+/** A person sees every organization they belong to; a key sees its own. */
+export async function listOrganizations(ctx: RequestCtx, page: PageQuery, q: string | undefined) {
+  const only = ctx.principal.credential.kind === 'api-key' ? ctx.organizationId : undefined;
+  const { rows, total } = await inTransaction(ctx, (tx) => store.listOrganizations(tx, ctx.principal.user.id, only, page, q));
+  return toPage(rows.map(view), total, page);
+}
+
+export const getOrganization = (ctx: RequestCtx) => inTransaction(ctx, async (tx) => view(await getRow(tx, ctx.organizationId)));
+
+export const changeOrganization = (ctx: RequestCtx, change: OrganizationChanges) =>
+  inTransaction(ctx, async (tx) => {
+    await getRow(tx, ctx.organizationId);
+    const columns = { ...(change.name !== undefined && { name: change.name }), ...(change.slug !== undefined && { slug: change.slug }) };
+    if (Object.keys(columns).length > 0) await store.updateOrganization(tx, ctx.organizationId, columns);
+    await writeAudit(tx, ctx, {
+      action: 'organization.update',
+      target: { type: 'organization', id: ctx.organizationId },
+      changes: change,
+    });
+    return view(await getRow(tx, ctx.organizationId));
+  }).catch((error: unknown) => {
+    throw violates(error, 'organization_slug_is_unique') ? slugTaken() : error;
+  });

@@ -1,0 +1,26 @@
+import { z } from 'zod';
+import { Id, Instant, shortText } from '../../http/fields.ts';
+
+const Slug = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'must be lower-case letters, digits and hyphens, at most 63')
+  .describe('Unique across organizations');
+
+export const NewOrganization = z.strictObject({
+  name: shortText(120),
+  slug: Slug.optional().describe('Derived from the name when absent'),
+});
+export const OrganizationChange = z.strictObject({ name: shortText(120).optional(), slug: Slug.optional() });
+
+export const Organization = z
+  .object({
+    id: Id.describe('Also the tenant id of the public interface'),
+    slug: z.string(),
+    name: z.string(),
+    createdAt: Instant,
+  })
+  .meta({ id: 'Organization' });
+
+export type OrganizationInput = z.output<typeof NewOrganization>;
+export type OrganizationChanges = z.output<typeof OrganizationChange>;
+export type OrganizationView = z.input<typeof Organization>;

@@ -1,0 +1,47 @@
+// Rows of roles, with how many hold each.
+import { readPage } from '../../db/page.ts';
+import type { Tx } from '../../db/transaction.ts';
+import type { PageQuery } from '../../http/page.ts';
+
+export type RoleRow = {
+  id: string;
+  name: string;
+  description: string;
+  permissions: string[];
+  built_in: boolean;
+  created_at: Date;
+  member_count: number;
+};
+
+const select = (tx: Tx, organizationId: string) =>
+  tx('roles as r')
+    .where('r.organization_id', organizationId)
+    .select(
+      'r.id',
+      'r.name',
+      'r.description',
+      'r.permissions',
+      'r.built_in',
+      'r.created_at',
+      tx.raw('(select count(*)::int from memberships m where m.organization_id = r.organization_id and m.role_id = r.id) as member_count'),
+    );
+
+export function listRoles(tx: Tx, organizationId: string, page: PageQuery, q: string | undefined) {
+  const query = select(tx, organizationId).orderBy([
+    { column: 'r.created_at', order: 'desc' },
+    { column: 'r.id', order: 'desc' },
+  ]);
+  if (q !== undefined) query.whereRaw('strpos(lower(r.name), lower(?)) > 0', [q]);
+  return readPage<RoleRow>(query, page);
+}
+
+export const findRole = async (tx: Tx, organizationId: string, id: string): Promise<RoleRow | undefined> =>
+  (await select(tx, organizationId).where('r.id', id).first()) as RoleRow | undefined;
+
+type Columns = Pick<RoleRow, 'name' | 'description' | 'permissions'>;
+export const insertRole = (tx: Tx, organizationId: string, row: Columns & Pick<RoleRow, 'id'>) =>
+  tx('roles').insert({ ...row, organization_id: organizationId });
+export const updateRole = (tx: Tx, organizationId: string, id: string, change: Partial<Columns>) =>
+  tx('roles').where({ organization_id: organizationId, id }).update(change);
+export const deleteRole = (tx: Tx, organizationId: string, id: string) =>
+  tx('roles').where({ organization_id: organizationId, id }).delete();

@@ -1,0 +1,107 @@
+import { z } from 'zod';
+import { IdParams } from '../../http/fields.ts';
+import { pageFields, pageOf } from '../../http/page.ts';
+import { defineRoute } from '../../http/route.ts';
+import { NewTeam, NewTeamMember, Team, TeamChange, TeamMember, TeamMemberParams } from './teams.schemas.ts';
+import * as service from './teams.service.ts';
+
+const group = 'Teams';
+const listQuery = z.strictObject({ ...pageFields, q: z.string().min(1).max(120).optional() });
+
+export const teamRoutes = [
+  defineRoute({
+    id: 'listTeams',
+    group,
+    method: 'GET',
+    path: '/teams',
+    permission: 'team:read',
+    summary: 'Teams of the organization, newest first',
+    query: listQuery,
+    response: pageOf(Team),
+    handler: (ctx, { query: { q, ...page } }) => service.listTeams(ctx, page, q),
+  }),
+  defineRoute({
+    id: 'createTeam',
+    group,
+    method: 'POST',
+    path: '/teams',
+    permission: 'team:create',
+    summary: 'Create a team',
+    body: NewTeam,
+    example: { name: 'Accounting', description: 'Whoever closes the month' },
+    response: Team,
+    status: 201,
+    handler: (ctx, { body }) => service.createTeam(ctx, body),
+  }),
+  defineRoute({
+    id: 'getTeam',
+    group,
+    method: 'GET',
+    path: '/teams/{id}',
+    permission: 'team:read',
+    summary: 'One team',
+    params: IdParams,
+    response: Team,
+    handler: (ctx, { params }) => service.getTeam(ctx, params.id),
+  }),
+  defineRoute({
+    id: 'updateTeam',
+    group,
+    method: 'PATCH',
+    path: '/teams/{id}',
+    permission: 'team:update',
+    summary: 'Change name or description',
+    params: IdParams,
+    body: TeamChange,
+    example: { description: 'Whoever closes the month and the year' },
+    response: Team,
+    handler: (ctx, { params, body }) => service.changeTeam(ctx, params.id, body),
+  }),
+  defineRoute({
+    id: 'deleteTeam',
+    group,
+    method: 'DELETE',
+    path: '/teams/{id}',
+    permission: 'team:delete',
+    summary: 'Delete a team',
+    description: 'Its members stay members of the organization.',
+    params: IdParams,
+    handler: (ctx, { params }) => service.deleteTeam(ctx, params.id),
+  }),
+  defineRoute({
+    id: 'listTeamMembers',
+    group,
+    method: 'GET',
+    path: '/teams/{id}/members',
+    permission: 'team:read',
+    summary: 'Members of a team, newest first',
+    params: IdParams,
+    query: listQuery,
+    response: pageOf(TeamMember),
+    handler: (ctx, { params, query: { q, ...page } }) => service.listTeamMembers(ctx, params.id, page, q),
+  }),
+  defineRoute({
+    id: 'addTeamMember',
+    group,
+    method: 'POST',
+    path: '/teams/{id}/members',
+    permission: 'team:update',
+    summary: 'Put a member of the organization into the team',
+    params: IdParams,
+    body: NewTeamMember,
+    example: { userId: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' },
+    response: TeamMember,
+    status: 201,
+    handler: (ctx, { params, body }) => service.addTeamMember(ctx, params.id, body.userId),
+  }),
+  defineRoute({
+    id: 'removeTeamMember',
+    group,
+    method: 'DELETE',
+    path: '/teams/{id}/members/{userId}',
+    permission: 'team:update',
+    summary: 'Take a member out of the team',
+    params: TeamMemberParams,
+    handler: (ctx, { params }) => service.removeTeamMember(ctx, params.id, params.userId),
+  }),
+];

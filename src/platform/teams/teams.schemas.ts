@@ -1,0 +1,21 @@
+import { z } from 'zod';
+import { Id, Instant, longText, shortText } from '../../http/fields.ts';
+
+export const TeamMemberParams = z.strictObject({ id: Id, userId: Id });
+
+export const NewTeam = z.strictObject({ name: shortText(120), description: longText(500).default('') });
+export const TeamChange = z.strictObject({ name: shortText(120).optional(), description: longText(500).nullable().optional() });
+export const NewTeamMember = z.strictObject({ userId: Id.describe('A member of the organization') });
+
+export const Team = z
+  .object({ id: Id, name: z.string(), description: z.string(), memberCount: z.int(), createdAt: Instant })
+  .meta({ id: 'Team' });
+
+export const TeamMember = z
+  .object({ user: z.object({ id: Id, email: z.string(), name: z.string() }), addedAt: Instant })
+  .meta({ id: 'TeamMember' });
+
+export type TeamInput = z.output<typeof NewTeam>;
+export type TeamChanges = z.output<typeof TeamChange>;
+export type TeamView = z.input<typeof Team>;
+export type TeamMemberView = z.input<typeof TeamMember>;

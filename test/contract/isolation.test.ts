@@ -1,0 +1,197 @@
+// Tenants apart twice: here the first defence is taken away on purpose. Every condition on the organization is cut out of the queries
+// on their way to PostgreSQL, and the same requests must give the same answers, by row-level security alone.
+import type { Express } from 'express';
+import knexModule, { type Knex } from 'knex';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import { openKnex, poolConfig } from '../../src/db/connect.ts';
+import { type Answer, type Api, apiOf, type Method } from '../setup/api.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { makeKey, makeMember, makeOrganization } from '../setup/organization.ts';
+
+let database: TestDatabase;
+let forgetful: Knex;
+let admin: Knex;
+let app: Express;
+let careless: Express;
+let cut = 0;
+
+/** Conditions that compare the organization with a parameter become ones that are always true. */
+function forget(sql: string): string {
+  const always = (_whole: string, parameter: string): string => {
+    cut += 1;
+    return `(${parameter}::text is not null)`;
+  };
+  const without = sql.replaceAll(/(?:"?\w+"?\.)?"?organization_id"? = (\$\d+)/g, always);
+  return /(from|update) "organizations"/.test(sql) ? without.replaceAll(/(?:"?\w+"?\.)?"id" = (\$\d+)/g, always) : without;
+}
+
+type Query = (config: { text: string }, ...rest: unknown[]) => unknown;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  admin = openKnex(database.address, null, 2);
+  forgetful = knexModule({
+    client: 'pg',
+    connection: poolConfig(database.address, 'portal_service') as Knex.PgConnectionConfig,
+    pool: {
+      min: 0,
+      max: 4,
+      afterCreate: (connection: { query: Query }, done: (error: Error | null, connection: unknown) => void) => {
+        const query = connection.query.bind(connection) as Query;
+        connection.query = (config, ...rest) =>
+          query(typeof config === 'object' ? { ...config, text: forget(config.text) } : config, ...rest);
+        done(null, connection);
+      },
+    },
+  });
+  app = createApp(database.ctx);
+  careless = createApp({ ...database.ctx, db: { ...database.ctx.db, control: forgetful } });
+});
+afterAll(async () => {
+  await forgetful.destroy();
+  await admin.destroy();
+  await database.close();
+});
+
+type Side = {
+  readonly id: string;
+  readonly honest: Api;
+  readonly careless: Api;
+  readonly ids: Record<'key' | 'schema' | 'config' | 'role' | 'team' | 'member', string>;
+};
+
+/** An organization with one of each. */
+async function side(): Promise<Side> {
+  const { id } = await makeOrganization(database.ctx);
+  const { secret } = await makeKey(database.ctx, id, { permissions: ['write'] });
+  const api = apiOf(app, secret);
+  const made = async (path: string, body: object): Promise<string> => {
+    const answer = await api('post', path, body);
+    expect(answer.status, JSON.stringify(answer.body)).toBe(201);
+    return answer.body.id;
+  };
+  const { id: member } = await makeMember(database.ctx, id, 'viewer');
+  const team = await made('/teams', { name: 'Team' });
+  await api('post', `/teams/${team}/members`, { userId: member });
+  const ids = {
+    key: await made('/api-keys', { name: 'Key' }),
+    schema: await made('/api-schema', {}),
+    config: await madeConfig(id),
+    role: await made(`/organizations/${id}/roles`, { name: 'Clerk', permissions: [] }),
+    team,
+    member,
+  };
+  return { id, honest: api, careless: apiOf(careless, secret), ids };
+}
+
+const madeConfig = async (organizationId: string): Promise<string> => {
+  const config = { organization_id: organizationId, name: 'Own', record_type: 'invoice', mode: 'full', deletions: 'none' };
+  const [row] = await admin('sync_configs').insert({ ...config, id: admin.raw('gen_random_uuid()') }, ['id']);
+  await admin('sync_runs').insert({
+    id: admin.raw('gen_random_uuid()'),
+    organization_id: organizationId,
+    sync_config_id: row.id,
+    record_type: 'invoice',
+    mode: 'full',
+    trigger: 'manual',
+    status: 'failed',
+  });
+  return row.id;
+};
+
+const listsOf = (id: string): string[] => [
+  ...['/api-keys', '/api-schema', '/sync-configs', '/sync-runs', '/teams'],
+  ...['members', 'roles', 'audit-log'].map((list) => `/organizations/${id}/${list}`),
+];
+
+/** What one organization may ask of another's objects, named below its own id where the path has one. */
+const requestsFor = (own: string, { key, schema, config, role, team, member }: Side['ids']): [Method, string, object?][] => [
+  ['get', `/api-keys/${key}`],
+  ['patch', `/api-keys/${key}`, { name: 'taken over' }],
+  ['post', `/api-keys/${key}/rotate`, {}],
+  ['delete', `/api-keys/${key}`],
+  ['get', `/api-schema/${schema}`],
+  ['patch', `/api-schema/${schema}`, { notes: 'taken over' }],
+  ['delete', `/api-schema/${schema}`],
+  ['get', `/sync-configs/${config}`],
+  ['patch', `/sync-configs/${config}`, { name: 'taken over' }],
+  ['delete', `/sync-configs/${config}`],
+  ['get', `/organizations/${own}/roles/${role}`],
+  ['patch', `/organizations/${own}/roles/${role}`, { name: 'taken over' }],
+  ['delete', `/organizations/${own}/roles/${role}`],
+  ['get', `/organizations/${own}/members/${member}`],
+  ['patch', `/organizations/${own}/members/${member}`, {}],
+  ['delete', `/organizations/${own}/members/${member}`],
+  ['get', `/teams/${team}`],
+  ['patch', `/teams/${team}`, { name: 'taken over' }],
+  ['delete', `/teams/${team}/members/${member}`],
+  ['delete', `/teams/${team}`],
+];
+
+const shown = ({ status, body }: Answer) => [
+  status,
+  { ...body, ...(body.error !== undefined && { error: { ...body.error, requestId: '' } }) },
+];
+
+const everythingOf = async (id: string): Promise<string[]> => {
+  const { rows: tables } = await admin.raw<{ rows: { name: string }[] }>(
+    "select table_name as name from information_schema.columns where table_schema = 'public' and column_name = 'organization_id' order by 1",
+  );
+  const texts = await Promise.all(
+    tables.map(({ name }) =>
+      admin.raw<{ rows: { t: string }[] }>(`select t::text as t from ${name} t where organization_id = ? order by 1`, [id]),
+    ),
+  );
+  return texts.flatMap(({ rows }) => rows.map(({ t }) => t));
+};
+
+describe('with every condition on the organization cut out of the queries', () => {
+  it('lists show the same and nothing of another organization', async () => {
+    const [mine] = [await side(), await side()];
+    for (const list of listsOf(mine.id)) {
+      const [honest, forgot] = [
+        await mine.honest('get', `${list}?pageSize=100`),
+        await (async () => {
+          cut = 0;
+          return mine.careless('get', `${list}?pageSize=100`);
+        })(),
+      ];
+      expect([list, cut > 0, honest.status, honest.body.pagination?.total > 0]).toEqual([list, true, 200, true]);
+      // The last use of the calling key is noted beside the answer.
+      const untimed = (answer: Answer) => JSON.stringify(answer.body).replaceAll(/"lastUsedAt":("[^"]*"|null)/g, '');
+      expect([list, untimed(forgot)]).toEqual([list, untimed(honest)]);
+    }
+    const own = await mine.careless('get', `/organizations/${mine.id}`);
+    expect(own.body.id).toBe(mine.id);
+    expect((await mine.careless('get', '/organizations')).body.data).toHaveLength(1);
+  });
+
+  it("another organization's objects are as absent as before, and stay as they are", async () => {
+    const [mine, theirs] = [await side(), await side()];
+    await mine.careless('get', '/whoami');
+    const before = await everythingOf(theirs.id);
+    expect(before.length).toBeGreaterThan(10);
+    for (const [method, path, body] of requestsFor(mine.id, theirs.ids)) {
+      const honest = await mine.honest(method, path, body);
+      cut = 0;
+      const forgot = await mine.careless(method, path, body);
+      expect([method, path, cut > 0, honest.status]).toEqual([method, path, true, 404]);
+      expect(shown(forgot)).toEqual(shown(honest));
+    }
+    expect(await everythingOf(theirs.id)).toEqual(before);
+  });
+
+  it('writes reach the own organization alone, even where the cut condition was all that bounded them', async () => {
+    const [mine, theirs] = [await side(), await side()];
+    const before = await everythingOf(theirs.id);
+    const { slug } = (await mine.honest('get', `/organizations/${mine.id}`)).body;
+    cut = 0;
+    expect((await mine.careless('patch', `/organizations/${mine.id}`, { name: 'Renamed' })).body.name).toBe('Renamed');
+    expect((await mine.careless('delete', `/organizations/${mine.id}?confirm=${slug}`)).status).toBe(204);
+    expect(cut).toBeGreaterThan(4);
+    expect(await everythingOf(theirs.id)).toEqual(before);
+    expect((await theirs.honest('get', '/whoami')).body.organization.name).not.toBe('Renamed');
+    expect((await admin('organizations').where({ id: theirs.id }).first('deleting_since')).deleting_since).toBeNull();
+  });
+});

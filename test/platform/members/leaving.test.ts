@@ -1,0 +1,219 @@
+// Leaving: what becomes of the keys, and that no secret that went out of the house ever gains power.
+import type { Express } from 'express';
+import supertest from 'supertest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createApp } from '../../../src/app.ts';
+import { builtInRoles } from '../../../src/core/permissions.ts';
+import { inTransaction } from '../../../src/db/transaction.ts';
+import { type Api, apiOf, codesOf } from '../../setup/api.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { makeKey } from '../../setup/organization.ts';
+import { type Person, type World, world } from './world.ts';
+
+let database: TestDatabase;
+let app: Express;
+let w: World;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  app = createApp(database.ctx);
+});
+beforeEach(async () => {
+  w = await world(database.ctx, app);
+});
+afterAll(() => database.close());
+
+const remove = (by: { api: Api }, userId: string, query = '') => by.api('delete', `${w.at}/members/${userId}${query}`);
+const statusOf = async (secret: string): Promise<number> => (await apiOf(app, secret)('get', '/whoami')).status;
+const publicStatus = async (secret: string): Promise<number> =>
+  (
+    await supertest(app)
+      .get('/api/public/v1/invoices')
+      .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': w.id })
+  ).status;
+const sorted = (names: Iterable<string>): string[] => [...names].sort();
+
+describe('DELETE /organizations/{id}/members/{userId}', () => {
+  it('422 names each living key until told what becomes of them', async () => {
+    const member = await w.join('editor');
+    const answer = await remove(w.owner, member.id);
+    expect([answer.status, codesOf(answer)]).toEqual([422, ['member_has_keys']]);
+    expect(answer.body.error.details[0].message).toContain(`"test" (${member.secret.slice(0, 12)}…)`);
+    expect(await statusOf(member.secret)).toBe(200);
+    const bare = await w.joinBare('editor');
+    expect((await remove(w.owner, bare.id)).status).toBe(204);
+    expect((await remove(w.owner, bare.id)).status).toBe(404);
+  });
+
+  it('keys=revoke ends them; sessions, teams and membership end as well', async () => {
+    const member = await w.join('editor');
+    const session = await w.session(member.id);
+    const team = (await w.owner.api('post', '/teams', { name: 'Team' })).body;
+    await w.owner.api('post', `/teams/${team.id}/members`, { userId: member.id });
+    expect((await session('get', '/whoami')).status).toBe(200);
+    expect((await remove(w.owner, member.id, '?keys=revoke')).status).toBe(204);
+    expect(await statusOf(member.secret)).toBe(401);
+    expect(codesOf(await session('get', '/whoami'))).toEqual(['no_organization']);
+    expect((await w.owner.api('get', `/teams/${team.id}`)).body.memberCount).toBe(0);
+    const [row] = (await w.owner.api('get', `${w.at}/audit-log?action=member.remove`)).body.data;
+    expect(row).toMatchObject({
+      target: { type: 'member', id: member.id },
+      changes: { role: 'editor', keysRevoked: [{ id: member.keyId }] },
+    });
+  });
+
+  it('422 for an heir who is no member or the leaver, 400 for a word that is unknown', async () => {
+    const member = await w.join('editor');
+    const other = await world(database.ctx, app);
+    expect(codesOf(await remove(w.owner, member.id, `?keys=transfer&transferTo=${other.owner.id}`))).toEqual(['not_a_member']);
+    expect(codesOf(await remove(w.owner, member.id, `?keys=transfer&transferTo=${member.id}`))).toEqual(['another_member_needed']);
+    expect(codesOf(await remove(w.owner, member.id, `?keys=revoke&transferTo=${w.owner.id}`))).toEqual(['not_transferred']);
+    expect((await remove(w.owner, member.id, '?keys=keep')).status).toBe(400);
+    expect(await statusOf(member.secret)).toBe(200);
+  });
+
+  it('403 without the permission, 422 for the last owner', async () => {
+    const viewer = await w.join('viewer');
+    expect((await remove(viewer, w.owner.id)).status).toBe(403);
+    expect(codesOf(await remove(w.owner, w.owner.id, '?keys=revoke'))).toEqual(['last_owner']);
+  });
+
+  it('waits for a key that is being made, and none is made for someone who is gone', async () => {
+    const member = await w.join('admin');
+    const [made, removed] = await Promise.all([
+      member.api('post', '/api-keys', { name: 'late' }),
+      remove(w.owner, member.id, '?keys=revoke'),
+    ]);
+    expect(removed.status).toBe(204);
+    // Authentication may have come after the removal as well.
+    expect([201, 401, 403]).toContain(made.status);
+    const { data } = (await w.owner.api('get', '/api-keys?status=active&pageSize=100')).body;
+    expect(data.filter((key: { createdBy: { id: string } }) => key.createdBy.id === member.id)).toEqual([]);
+  });
+});
+
+describe('a key that is transferred', () => {
+  const transfer = async (member: Person, to = w.owner.id) =>
+    expect((await remove(w.owner, member.id, `?keys=transfer&transferTo=${to}`)).status).toBe(204);
+
+  it('goes on as it did: the same power, and its public reads', async () => {
+    const member = await w.join('editor');
+    const reading = await makeKey(database.ctx, w.id, { createdBy: member.id });
+    expect(await publicStatus(reading.secret)).toBe(404);
+    const before = await w.powerOf(member.secret);
+    expect(sorted(before)).toEqual(sorted(builtInRoles.editor));
+    await transfer(member);
+    const who = (await member.api('get', '/whoami')).body;
+    expect([who.user.id, sorted(who.permissions)]).toEqual([w.owner.id, sorted(before)]);
+    expect(sorted(await w.powerOf(reading.secret))).toEqual(sorted(builtInRoles.viewer));
+    expect(await publicStatus(reading.secret)).toBe(404);
+  });
+
+  it('never gains power, whatever becomes of its new holder, and shrinks with them', async () => {
+    const [member, heir] = [await w.join(['team:read', 'team:create']), await w.join('viewer')];
+    await transfer(member, heir.id);
+    expect(await w.powerOf(member.secret)).toEqual(['team:read']);
+    await w.owner.api('patch', `${w.at}/members/${heir.id}`, { roleId: w.role('owner') });
+    expect(await w.powerOf(member.secret)).toEqual(['team:read', 'team:create']);
+    await w.owner.api('patch', `${w.at}/members/${heir.id}`, { roleId: w.role('viewer') });
+    // Handed over again, it is bounded by what it can do now.
+    await remove(w.owner, heir.id, '?keys=transfer');
+    expect(await w.powerOf(member.secret)).toEqual(['team:read']);
+    expect(sorted(await w.powerOf(heir.secret))).toEqual(sorted(builtInRoles.viewer));
+  });
+
+  it('can be given no more power by its scopes: it was bounded by what it could do', async () => {
+    const member = await w.join('admin');
+    const restricted = await makeKey(database.ctx, w.id, { createdBy: member.id, permissions: ['write'], resources: ['invoices'] });
+    const reading = await makeKey(database.ctx, w.id, { createdBy: member.id });
+    await transfer(member);
+    await w.owner.api('patch', `/api-keys/${restricted.id}`, { scopes: { permissions: ['write'] } });
+    await w.owner.api('patch', `/api-keys/${reading.id}`, { scopes: { permissions: ['write'] } });
+    expect(await w.powerOf(restricted.secret)).toEqual([]);
+    expect(sorted(await w.powerOf(reading.secret))).toEqual(sorted(builtInRoles.viewer));
+  });
+
+  it('makes, rotates and widens no key, and stands for no owner', async () => {
+    const member = await w.join([...builtInRoles.owner]);
+    const other = (await w.owner.api('post', '/api-keys', { name: 'other', scopes: { permissions: ['read'] } })).body;
+    const candidate = await w.joinBare('viewer');
+    await transfer(member);
+    const { api } = member;
+    for (const refused of [
+      await api('post', '/api-keys', { name: 'x', scopes: { permissions: ['write'] } }),
+      await api('post', '/api-keys', { name: 'x' }),
+      await api('post', `/api-keys/${member.keyId}/rotate`, {}),
+      await api('post', `/api-keys/${other.id}/rotate`, {}),
+      await api('patch', `/api-keys/${other.id}`, { scopes: { permissions: ['write'] } }),
+      await api('patch', `/api-keys/${other.id}`, { expiresAt: null }),
+    ])
+      expect([refused.status, codesOf(refused)]).toEqual([403, ['escalation']]);
+    expect((await api('patch', `/api-keys/${other.id}`, { name: 'renamed' })).status).toBe(200);
+    for (const refused of [
+      await api('patch', `${w.at}/members/${candidate.id}`, { roleId: w.role('owner') }),
+      await api('patch', `${w.at}/members/${w.owner.id}`, { roleId: w.role('viewer') }),
+      await remove(member, w.owner.id, '?keys=revoke'),
+    ])
+      expect([refused.status, codesOf(refused)]).toEqual([403, ['owner_needed']]);
+  });
+
+  it('gets a new holder’s power with a new secret alone; the old one keeps its bound', async () => {
+    const member = await w.join('editor');
+    await transfer(member);
+    const rotated = await w.owner.api('post', `/api-keys/${member.keyId}/rotate`, { gracePeriodSeconds: 3600 });
+    expect(rotated.status).toBe(201);
+    expect(sorted(await w.powerOf(rotated.body.secret))).toEqual(sorted(builtInRoles.owner));
+    expect(sorted(await w.powerOf(member.secret))).toEqual(sorted(builtInRoles.editor));
+    expect((await member.api('post', `/api-keys/${member.keyId}/rotate`, {})).status).toBe(403);
+    const ended = await w.owner.api('post', `/api-keys/${member.keyId}/rotate`, {});
+    expect([ended.status, await statusOf(member.secret)]).toEqual([201, 401]);
+  });
+
+  it('takes an old secret of a rotation along, each under its own bound', async () => {
+    const [maker, member] = [await w.join('viewer'), await w.join('admin')];
+    const own = (await member.api('post', '/api-keys', { name: 'own', scopes: { permissions: ['write'] } })).body;
+    const second = (await member.api('post', `/api-keys/${own.id}/rotate`, { gracePeriodSeconds: 3600 })).body.secret;
+    const takenOver = (await member.api('post', `/api-keys/${maker.keyId}/rotate`, { gracePeriodSeconds: 3600 })).body.secret;
+    await transfer(member);
+    for (const secret of [own.secret, second, takenOver]) expect(sorted(await w.powerOf(secret))).toEqual(sorted(builtInRoles.admin));
+    expect(sorted(await w.powerOf(maker.secret))).toEqual(sorted(builtInRoles.viewer));
+  });
+
+  it('is widened by nobody who holds less, its bound counted', async () => {
+    const member = await w.join('viewer');
+    const weak = await w.join(['api-key:update', 'api-key:read', 'team:create']);
+    await transfer(member);
+    // Write access gives a viewer's former key nothing, so there is nothing to hold.
+    const answer = await weak.api('patch', `/api-keys/${member.keyId}`, { scopes: { permissions: ['write', 'read'] } });
+    expect(answer.status).toBe(200);
+    expect(sorted(await w.powerOf(member.secret))).toEqual(sorted(builtInRoles.viewer));
+  });
+});
+
+describe('DELETE /whoami/organizations/{id}', () => {
+  it('lets any member leave, by their own session, and hands keys to whom they name', async () => {
+    const member = await w.join([]);
+    const session = await w.session(member.id);
+    const at = `/whoami/organizations/${w.id}`;
+    expect(codesOf(await session('delete', at))).toEqual(['member_has_keys']);
+    expect(codesOf(await session('delete', `${at}?keys=transfer`))).toEqual(['another_member_needed']);
+    expect((await session('delete', `${at}?keys=transfer&transferTo=${w.owner.id}`)).status).toBe(204);
+    expect(codesOf(await session('get', '/whoami'))).toEqual(['no_organization']);
+    expect((await session('delete', at)).status).toBe(404);
+    expect(await w.powerOf(member.secret)).toEqual([]);
+    const [row] = (await w.owner.api('get', `${w.at}/audit-log?action=member.leave`)).body.data;
+    expect(row).toMatchObject({ actor: { id: member.id }, credential: { kind: 'session' }, changes: { transferredTo: w.owner.id } });
+  });
+
+  it('403 for a key and for another origin, 404 for a stranger, 422 for the last owner', async () => {
+    const at = `/whoami/organizations/${w.id}`;
+    expect(codesOf(await w.owner.api('delete', at))).toEqual(['sign_in_needed']);
+    const session = await w.session(w.owner.id);
+    expect(codesOf(await session('delete', at, undefined, { origin: 'https://elsewhere.example' }))).toEqual(['foreign_origin']);
+    expect(codesOf(await session('delete', `${at}?keys=revoke`))).toEqual(['last_owner']);
+    const other = await world(database.ctx, app);
+    expect((await (await other.session(other.owner.id))('delete', at)).status).toBe(404);
+    const rows = await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) => tx('memberships').select('user_id'));
+    expect(rows).toHaveLength(1);
+  });
+});

@@ -1,0 +1,141 @@
+import type { Express } from 'express';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createApp } from '../../../src/app.ts';
+import { builtInRoles } from '../../../src/core/permissions.ts';
+import { codesOf } from '../../setup/api.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { makeOrganization } from '../../setup/organization.ts';
+import { until } from '../../setup/until.ts';
+import { type World, world } from './world.ts';
+
+let database: TestDatabase;
+let app: Express;
+let w: World;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  app = createApp(database.ctx);
+});
+beforeEach(async () => {
+  w = await world(database.ctx, app);
+});
+afterAll(() => database.close());
+
+const give = (by: { api: World['owner']['api'] }, userId: string, roleId: string) =>
+  by.api('patch', `${w.at}/members/${userId}`, { roleId });
+
+describe('GET /organizations/{id}/members', () => {
+  it('lists newest first, and finds by part of name or address and by role', async () => {
+    const [a, b] = [await w.joinBare('viewer'), await w.joinBare('editor')];
+    const list = async (query = '') => (await w.owner.api('get', `${w.at}/members${query}`)).body;
+    const all = await list();
+    expect(all.data.map((member: { user: { id: string } }) => member.user.id)).toEqual([b.id, a.id, w.owner.id]);
+    expect(all.data[0]).toEqual({
+      user: { id: b.id, email: b.email, name: b.email },
+      role: { id: w.role('editor'), name: 'editor' },
+      joinedAt: expect.stringMatching(/^\d{4}-.*Z$/),
+      lastActiveAt: null,
+    });
+    expect((await list(`?q=${a.email.toUpperCase()}`)).data).toHaveLength(1);
+    expect((await list(`?roleId=${w.role('viewer')}`)).data.map((member: { user: { id: string } }) => member.user.id)).toEqual([a.id]);
+    expect((await list('?pageSize=1&page=3')).data[0].user.id).toBe(w.owner.id);
+  });
+
+  it('shows one member with the keys that act for them, dead ones left out', async () => {
+    const member = await w.join('admin');
+    const more = (await member.api('post', '/api-keys', { name: 'Second' })).body;
+    const dead = (await member.api('post', '/api-keys', { name: 'Dead' })).body;
+    await member.api('delete', `/api-keys/${dead.id}`);
+    const shown = (await w.owner.api('get', `${w.at}/members/${member.id}`)).body;
+    expect(shown.apiKeys).toEqual([
+      { id: more.id, name: 'Second', prefix: more.prefix },
+      { id: member.keyId, name: 'test', prefix: member.secret.slice(0, 12) },
+    ]);
+    const stranger = (await makeOrganization(database.ctx)).ownerId;
+    expect((await w.owner.api('get', `${w.at}/members/${stranger}`)).status).toBe(404);
+  });
+});
+
+describe('PATCH /organizations/{id}/members/{userId}', () => {
+  it('takes effect with the next request, that of their keys and sessions included', async () => {
+    const member = await w.join('admin');
+    const session = await w.session(member.id);
+    const makeTeam = async () => [
+      (await member.api('post', '/teams', { name: `a ${Math.random()}` })).status,
+      (await session('post', '/teams', { name: `b ${Math.random()}` })).status,
+    ];
+    expect(await makeTeam()).toEqual([201, 201]);
+    const changed = await give(w.owner, member.id, w.role('viewer'));
+    expect([changed.status, changed.body.role.name]).toEqual([200, 'viewer']);
+    expect(await makeTeam()).toEqual([403, 403]);
+    await give(w.owner, member.id, w.role('admin'));
+    expect(await makeTeam()).toEqual([201, 201]);
+  });
+
+  it('403 for a role that holds more than the caller, one of their own included', async () => {
+    const clerk = await w.join(['member:update', 'member:read', 'team:read']);
+    const other = await w.joinBare([]);
+    for (const userId of [other.id, clerk.id])
+      for (const role of ['viewer', 'admin'])
+        expect([role, codesOf(await give(clerk, userId, w.role(role)))]).toEqual([role, ['escalation']]);
+    expect((await give(clerk, other.id, await w.roleIdOf(clerk.id))).status).toBe(200);
+  });
+
+  it('403 for making, changing or removing an owner by anyone else, whatever their permissions', async () => {
+    const mighty = await w.join([...builtInRoles.owner]);
+    expect(codesOf(await give(mighty, mighty.id, w.role('owner')))).toEqual(['owner_needed']);
+    expect(codesOf(await give(mighty, w.owner.id, w.role('viewer')))).toEqual(['owner_needed']);
+    expect(codesOf(await mighty.api('delete', `${w.at}/members/${w.owner.id}?keys=revoke`))).toEqual(['owner_needed']);
+    expect((await give(w.owner, mighty.id, w.role('owner'))).status).toBe(200);
+    expect((await give(mighty, w.owner.id, w.role('viewer'))).status).toBe(200);
+  });
+
+  it('422 for the last owner, for an unknown role and for one of another organization', async () => {
+    const last = await give(w.owner, w.owner.id, w.role('admin'));
+    expect([last.status, codesOf(last)]).toEqual([422, ['last_owner']]);
+    const other = await world(database.ctx, app);
+    const member = await w.joinBare('viewer');
+    for (const roleId of [other.role('viewer'), member.id]) expect(codesOf(await give(w.owner, member.id, roleId))).toEqual(['unknown']);
+    expect((await give(w.owner, other.owner.id, w.role('viewer'))).status).toBe(404);
+  });
+
+  it('lets one of two demotions of the last two owners through', async () => {
+    const second = await w.join('owner');
+    const answers = await Promise.all([give(w.owner, second.id, w.role('viewer')), give(second, w.owner.id, w.role('viewer'))]);
+    const refused = answers.filter(({ status }) => status !== 200);
+    expect(refused).toHaveLength(1);
+    // The loser was no owner any more when its turn came, or met the last one.
+    expect([403, 422]).toContain(refused[0]?.status);
+    const owners = [await w.roleIdOf(w.owner.id), await w.roleIdOf(second.id)].filter((id) => id === w.role('owner'));
+    expect(owners).toHaveLength(1);
+  });
+
+  it('lets one of two owners who step down at once do so, and one of two who leave', async () => {
+    const second = await w.join('owner');
+    const stepDown = await Promise.all([w.owner, second].map((person) => give(person, person.id, w.role('viewer'))));
+    expect(stepDown.map(({ status }) => status).sort()).toEqual([200, 422]);
+    const third = await world(database.ctx, app);
+    const fourth = await third.join('owner');
+    const leave = await Promise.all(
+      [third.owner.id, fourth.id].map(async (id) => (await third.session(id))('delete', `/whoami/organizations/${third.id}?keys=revoke`)),
+    );
+    expect(leave.map(({ status }) => status).sort()).toEqual([204, 422]);
+  });
+
+  it('is refused to whoever lost the power while the request waited', async () => {
+    const [admin, member] = [await w.join('admin'), await w.joinBare('viewer')];
+    let late: Promise<Awaited<ReturnType<typeof give>>> | undefined;
+    await database.ctx.db.control.transaction(async (tx) => {
+      await tx.raw("select set_config('portal.organization_id', ?, true)", [w.id]);
+      await tx('organizations').where({ id: w.id }).forNoKeyUpdate().select('id');
+      late = give(admin, member.id, w.role('editor'));
+      const waiting = 'select from pg_locks where not granted and transactionid = pg_current_xact_id()::xid';
+      await until(async () => ((await tx.raw<{ rowCount: number }>(waiting)).rowCount > 0 ? true : undefined));
+      await tx('memberships')
+        .where({ user_id: admin.id })
+        .update({ role_id: w.role('viewer') });
+    });
+    expect((await late)?.status).toBe(403);
+    expect(await w.roleIdOf(member.id)).toBe(w.role('viewer'));
+  });
+});

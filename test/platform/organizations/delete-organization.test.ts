@@ -1,0 +1,206 @@
+// Deleting an organization: confirmed, complete, repeatable, and quiet for whatever was running.
+import type { Express } from 'express';
+import type { Knex } from 'knex';
+import supertest from 'supertest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createApp } from '../../../src/app.ts';
+import type { Ctx } from '../../../src/core/ctx.ts';
+import { newId } from '../../../src/core/id.ts';
+import { openLog } from '../../../src/core/log.ts';
+import { openKnex } from '../../../src/db/connect.ts';
+import { inTransaction } from '../../../src/db/transaction.ts';
+import { createTenantSchema, OrganizationGone, tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { type Api, apiOf, codesOf, signedInApi } from '../../setup/api.ts';
+import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
+import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
+import { memoryErp, type Operation, syncWorld, until } from '../../sync/fixture.ts';
+
+type Made = { id: string; slug: string; ownerId: string };
+
+const lines: string[] = [];
+let database: TestDatabase;
+let ctx: Ctx;
+let app: Express;
+let admin: Knex;
+
+beforeAll(async () => {
+  database = await testDatabase({ settings: { sync: { ...testSettings.sync, pageSize: 1 } } });
+  ctx = { ...database.ctx, log: openLog('error', { write: (line: string) => void lines.push(line) }) };
+  app = createApp(ctx);
+  admin = openKnex(database.address, null, 2);
+});
+beforeEach(() => {
+  lines.length = 0;
+});
+afterAll(async () => {
+  await admin.destroy();
+  await database.close();
+});
+
+const ownerApi = async (id: string): Promise<Api> => apiOf(app, (await makeKey(ctx, id, { permissions: ['write'] })).secret);
+const remove = (api: Api, { id, slug }: Pick<Made, 'id' | 'slug'>) => api('delete', `/organizations/${id}?confirm=${slug}`);
+const rows = async <T>(sql: string, bindings: readonly Knex.RawBinding[] = []): Promise<T[]> => (await admin.raw(sql, bindings)).rows;
+const hasSchema = async (id: string): Promise<boolean> =>
+  (await rows<{ there: boolean }>('select to_regnamespace(?) is not null as there', [tenantSchema(id)]))[0]?.there === true;
+
+/** How many rows of the organization each table holds, where it holds any. */
+async function left(id: string): Promise<Record<string, number>> {
+  const tables = await rows<{ name: string }>(
+    "select table_name as name from information_schema.columns where table_schema = 'public' and column_name = 'organization_id' order by 1",
+  );
+  const found: Record<string, number> = {};
+  for (const { name } of [...tables, { name: 'organizations' }]) {
+    const column = name === 'organizations' ? 'id' : 'organization_id';
+    const count = (await rows<{ n: number }>(`select count(*)::int as n from ${name} where ${column} = ?`, [id]))[0]?.n ?? 0;
+    if (count > 0) found[name] = count;
+  }
+  return found;
+}
+
+describe('DELETE /organizations/{id}', () => {
+  it('400 unless confirmed by the slug, and nothing is touched', async () => {
+    const made = await makeOrganization(ctx);
+    const api = await ownerApi(made.id);
+    const bare = await api('delete', `/organizations/${made.id}`);
+    expect([bare.status, codesOf(bare)]).toEqual([400, ['confirmation_needed']]);
+    const wrong = await remove(api, { id: made.id, slug: 'another' });
+    expect([wrong.status, codesOf(wrong)]).toEqual([400, ['confirmation_mismatch']]);
+    expect((await api('get', `/organizations/${made.id}`)).status).toBe(200);
+    const { deleting_since } = await admin('organizations').where({ id: made.id }).first();
+    expect(deleting_since).toBeNull();
+  });
+
+  it('403 for an admin, 404 for another organization', async () => {
+    const [made, other] = [await makeOrganization(ctx), await makeOrganization(ctx)];
+    const member = await makeMember(ctx, made.id, 'admin');
+    const api = apiOf(app, (await makeKey(ctx, made.id, { permissions: ['write'], createdBy: member.id })).secret);
+    expect((await remove(api, made)).body.error.message).toBe('Missing required permission: organization:delete');
+    expect((await remove(await ownerApi(made.id), other)).status).toBe(404);
+    expect(await hasSchema(other.id)).toBe(true);
+  });
+
+  it('204 leaves nothing behind but the audit log, and touches no other organization', async () => {
+    const [made, other] = [await makeOrganization(ctx), await makeOrganization(ctx)];
+    await makeKey(ctx, other.id);
+    const api = await ownerApi(made.id);
+    const team = (await api('post', '/teams', { name: 'Team' }, { 'idempotency-key': 'once' })).body;
+    await api('post', `/teams/${team.id}/members`, { userId: made.ownerId });
+    await api('post', `/organizations/${made.id}/roles`, { name: 'Clerk', permissions: [] });
+    await inTransaction({ db: ctx.db, organizationId: made.id }, async (tx) => {
+      const published = { status: 'published', bindings: '{}', openapi: '{}', published_at: new Date(), created_by: made.ownerId };
+      await tx('api_schemas').insert({ id: newId(), organization_id: made.id, version: 'v1', ...published });
+    });
+    const before = await left(other.id);
+    expect(Object.keys(await left(made.id))).toEqual(expect.arrayContaining(['api_schemas', 'idempotency_keys', 'roles', 'team_members']));
+    expect((await remove(api, made)).status).toBe(204);
+    expect(Object.keys(await left(made.id))).toEqual(['audit_log']);
+    expect(await hasSchema(made.id)).toBe(false);
+    expect(await left(other.id)).toEqual(before);
+    expect(await hasSchema(other.id)).toBe(true);
+    const [last] = await rows<{ action: string; changes: object }>(
+      'select action, changes from audit_log where organization_id = ? order by at desc limit 1',
+      [made.id],
+    );
+    expect(last).toMatchObject({ action: 'organization.delete', changes: { slug: made.slug } });
+  });
+
+  it('ends keys at once, public ones within a second, and lets sessions fall back', async () => {
+    const [made, other] = [await makeOrganization(ctx), await makeOrganization(ctx)];
+    await inTransaction({ db: ctx.db, organizationId: other.id }, async (tx) => {
+      const role = await tx('roles').where({ name: 'viewer' }).first<{ id: string }>('id');
+      await tx('memberships').insert({ organization_id: other.id, user_id: made.ownerId, role_id: role.id });
+    });
+    const session = signedInApi(app, ctx, (await makeSession(ctx, made.ownerId, made.id)).cookie);
+    const { secret } = await makeKey(ctx, made.id);
+    const read = () =>
+      supertest(app)
+        .get('/api/public/v1/invoices')
+        .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': made.id });
+    expect((await read()).status).toBe(404);
+    expect((await session('get', '/whoami')).body.organization.id).toBe(made.id);
+    expect((await remove(session, made)).status).toBe(204);
+    expect((await apiOf(app, secret)('get', '/whoami')).status).toBe(401);
+    expect((await session('get', '/whoami')).body.organization.id).toBe(other.id);
+    const deadline = performance.now() + 1_000;
+    let status = (await read()).status;
+    while (status !== 401 && performance.now() < deadline) status = (await read()).status;
+    expect(status).toBe(401);
+  });
+
+  it('is finished by the same request after a crash at any step', async () => {
+    const afterMark = await makeOrganization(ctx);
+    await admin('organizations').where({ id: afterMark.id }).update({ deleting_since: new Date() });
+    const afterDrop = await makeOrganization(ctx);
+    await admin('organizations').where({ id: afterDrop.id }).update({ deleting_since: new Date() });
+    await admin.raw(`drop schema ${tenantSchema(afterDrop.id)} cascade`);
+    for (const made of [afterMark, afterDrop]) {
+      await expect(createTenantSchema(ctx, made.id)).rejects.toThrow(OrganizationGone);
+      expect((await remove(await ownerApi(made.id), made)).status).toBe(204);
+      expect([await left(made.id), await hasSchema(made.id)]).toEqual([{}, false]);
+    }
+  });
+
+  it('at once by two requests ends once, with one row in the audit log', async () => {
+    const made = await makeOrganization(ctx);
+    const [a, b] = [await ownerApi(made.id), await ownerApi(made.id)];
+    const answers = await Promise.all([remove(a, made), remove(b, made)]);
+    const statuses = answers.map(({ status }) => status).sort();
+    expect(statuses[0]).toBe(204);
+    expect([204, 401, 404]).toContain(statuses[1]);
+    expect(await left(made.id)).toEqual({ audit_log: 1 });
+  });
+
+  it.each<[Operation, number]>([
+    ['metadata', 1],
+    ['now', 1],
+    ['count', 1],
+    ['readPage', 1],
+    ['readPage', 3],
+    ['count', 2],
+  ])('while a run waits for the answer to %s (%i): the run ends quietly and makes nothing anew', async (operation, nth) => {
+    const erp = memoryErp();
+    for (const id of [1, 2, 3, 4]) erp.put(id);
+    const world = await syncWorld(ctx, erp);
+    const [organization] = await rows<Made>('select id, slug from organizations where id = ?', [world.organizationId]);
+    if (organization === undefined) throw new Error('no organization');
+    const api = await ownerApi(organization.id);
+    let seen = 0;
+    let deleted: number | null = null;
+    erp.onCall = async (call) => {
+      if (call.operation !== operation) return;
+      seen += 1;
+      if (seen === nth) deleted = (await remove(api, organization)).status;
+    };
+    await world.queue();
+    await world.work(await world.claim());
+    expect(deleted).toBe(204);
+    expect([await left(organization.id), await hasSchema(organization.id)]).toEqual([{ audit_log: 1 }, false]);
+    expect(lines).toEqual([]);
+  });
+
+  it('cancels a run that begins while a deletion stands half done', async () => {
+    const world = await syncWorld(ctx);
+    await admin('organizations').where({ id: world.organizationId }).update({ deleting_since: new Date() });
+    await admin.raw(`drop schema ${world.schema} cascade`);
+    const runId = await world.queue();
+    await world.work(await world.claim());
+    expect([(await world.row(runId)).status, await hasSchema(world.organizationId), lines]).toEqual(['cancelled', false, []]);
+  });
+
+  it('cancels what is queued before anything is removed', async () => {
+    const world = await syncWorld(ctx);
+    const runId = await world.queue();
+    const { slug } = await admin('organizations').where({ id: world.organizationId }).first('slug');
+    // Someone reads a table of the organization: what drops it must wait, and says so when that takes too long.
+    await ctx.db.control.raw(`create table ${world.schema}.held (id int)`);
+    const reader = await admin.transaction();
+    await reader.raw(`select * from ${world.schema}.held`);
+    const api = await ownerApi(world.organizationId);
+    const removing = remove(api, { id: world.organizationId, slug });
+    await until(async () => (await admin('sync_runs').where({ id: runId }).first('status')).status === 'cancelled', 'the cancellation');
+    expect(await hasSchema(world.organizationId)).toBe(true);
+    await reader.rollback();
+    expect((await removing).status).toBe(204);
+    expect(await hasSchema(world.organizationId)).toBe(false);
+  });
+});

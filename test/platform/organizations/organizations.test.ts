@@ -1,0 +1,115 @@
+import type { Express } from 'express';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../../src/app.ts';
+import type { Ctx } from '../../../src/core/ctx.ts';
+import { type Api, apiOf, codesOf, signedInApi } from '../../setup/api.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
+
+let database: TestDatabase;
+let ctx: Ctx;
+let app: Express;
+
+beforeAll(async () => {
+  database = await testDatabase({ settings: { allowSignup: true } });
+  ctx = database.ctx;
+  app = createApp(ctx);
+});
+afterAll(() => database.close());
+
+const keyApi = async (organizationId: string, createdBy?: string): Promise<Api> =>
+  apiOf(app, (await makeKey(ctx, organizationId, { permissions: ['write'], ...(createdBy !== undefined && { createdBy }) })).secret);
+const sessionApi = async (userId: string, active: string | null = null): Promise<Api> =>
+  signedInApi(app, ctx, (await makeSession(ctx, userId, active)).cookie);
+const activeOf = async (api: Api): Promise<string | undefined> => (await api('get', '/whoami')).body.organization?.id;
+
+/** A person who belongs nowhere: their only organization is deleted. */
+async function loner(): Promise<string> {
+  const organization = await makeOrganization(ctx);
+  const api = await keyApi(organization.id);
+  expect((await api('delete', `/organizations/${organization.id}?confirm=${organization.slug}`)).status).toBe(204);
+  return organization.ownerId;
+}
+
+describe('POST /organizations', () => {
+  it('201 makes whoever signed in its owner, and their session works in it', async () => {
+    const person = await loner();
+    const api = await sessionApi(person);
+    expect((await api('get', '/whoami')).status).toBe(403);
+    const made = await api('post', '/organizations', { name: 'Söhne & Co' });
+    expect([made.status, made.body]).toEqual([
+      201,
+      { id: expect.any(String), slug: 'so-hne-co', name: 'Söhne & Co', createdAt: expect.any(String) },
+    ]);
+    const who = (await api('get', '/whoami')).body;
+    expect([who.organization.id, who.membership.role.name, who.user.id]).toEqual([made.body.id, 'owner', person]);
+    const log = (await api('get', `/organizations/${made.body.id}/audit-log`)).body.data;
+    expect(log).toMatchObject([{ action: 'organization.create', actor: { id: person }, credential: { kind: 'session' } }]);
+    expect((await api('get', `/organizations/${made.body.id}/roles`)).body.pagination.total).toBe(4);
+  });
+
+  it('leaves a session where it works; one that worked in an only organization without naming it moves on', async () => {
+    const { id, ownerId } = await makeOrganization(ctx);
+    const staying = await sessionApi(ownerId, id);
+    expect((await staying('post', '/organizations', { name: 'Second' })).status).toBe(201);
+    expect(await activeOf(staying)).toBe(id);
+    const other = await makeOrganization(ctx);
+    const moving = await sessionApi(other.ownerId);
+    expect(await activeOf(moving)).toBe(other.id);
+    const made = await moving('post', '/organizations', { name: 'Third' });
+    expect(await activeOf(moving)).toBe(made.body.id);
+  });
+
+  it('422 for a slug that is taken or malformed; a derived one gets a number', async () => {
+    const api = await sessionApi(await loner());
+    expect((await api('post', '/organizations', { name: 'Twice', slug: 'twice' })).status).toBe(201);
+    expect(codesOf(await api('post', '/organizations', { name: 'x', slug: 'twice' }))).toEqual(['taken']);
+    expect((await api('post', '/organizations', { name: 'Twice' })).body.slug).toBe('twice-2');
+    for (const slug of ['Twice', '-a', 'a b', 'x'.repeat(64), ''])
+      expect((await api('post', '/organizations', { name: 'x', slug })).status).toBe(422);
+  });
+
+  it('403 for a key, and for everyone while sign-up is closed', async () => {
+    const { id, ownerId } = await makeOrganization(ctx);
+    const refused = await (await keyApi(id))('post', '/organizations', { name: 'x' });
+    expect([refused.status, refused.body.error.message]).toEqual([403, 'Missing required permission: organization:create']);
+    const { cookie } = await makeSession(ctx, ownerId, id);
+    const closedCtx = { ...ctx, settings: { ...ctx.settings, allowSignup: false } };
+    const closed = signedInApi(createApp(closedCtx), closedCtx, cookie);
+    expect((await closed('post', '/organizations', { name: 'x' })).status).toBe(403);
+    expect((await signedInApi(app, ctx, cookie)('post', '/organizations', { name: 'x' })).status).toBe(201);
+  });
+});
+
+describe('GET /organizations', () => {
+  it("lists a person's organizations newest first, and a key's own alone", async () => {
+    const { id, ownerId } = await makeOrganization(ctx, { name: 'First of two' });
+    const api = await sessionApi(ownerId, id);
+    const second = (await api('post', '/organizations', { name: 'Last of two' })).body;
+    const ids = async (ask: Api, query = '') => (await ask('get', `/organizations${query}`)).body.data.map((one: { id: string }) => one.id);
+    expect(await ids(api)).toEqual([second.id, id]);
+    expect(await ids(api, '?q=FIRST')).toEqual([id]);
+    expect(await ids(api, '?pageSize=1&page=2')).toEqual([id]);
+    expect(await ids(await keyApi(id))).toEqual([id]);
+    expect(await ids(await keyApi(id), '?q=last')).toEqual([]);
+  });
+});
+
+describe('PATCH /organizations/{id}', () => {
+  it('changes what is named; 422 when the slug is taken; 404 for another organization, one of the caller included', async () => {
+    const { id, ownerId, slug } = await makeOrganization(ctx, { name: 'Before' });
+    const taken = await makeOrganization(ctx);
+    const api = await keyApi(id);
+    expect((await api('patch', `/organizations/${id}`, { name: 'After' })).body).toMatchObject({ id, name: 'After', slug });
+    expect((await api('patch', `/organizations/${id}`, { slug: `${slug}-new` })).body.slug).toBe(`${slug}-new`);
+    expect((await api('get', `/organizations/${id}`)).body).toMatchObject({ name: 'After', slug: `${slug}-new` });
+    expect(codesOf(await api('patch', `/organizations/${id}`, { slug: taken.slug }))).toEqual(['taken']);
+    expect((await api('patch', `/organizations/${id}`, { name: null })).status).toBe(422);
+    expect((await api('patch', `/organizations/${taken.id}`, { name: 'x' })).status).toBe(404);
+    const session = await sessionApi(ownerId, id);
+    const own = (await session('post', '/organizations', { name: 'Also mine' })).body;
+    expect((await session('patch', `/organizations/${own.id}`, { name: 'x' })).status).toBe(404);
+    const editor = await makeMember(ctx, id, 'editor');
+    expect((await (await keyApi(id, editor.id))('patch', `/organizations/${id}`, { name: 'x' })).status).toBe(403);
+  });
+});
