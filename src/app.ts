@@ -5,6 +5,7 @@ import type { Ctx } from './core/ctx.ts';
 import { errorHandler, unknownAddress } from './http/errors.ts';
 import { referencePages } from './http/reference-page.ts';
 import { refuseRepeatedHeaders, requestLog } from './http/request-log.ts';
+import { signInRouter } from './http/sign-in.ts';
 import { openTokenVerifier } from './identity/access-token.ts';
 import { publicationsSettled, resumePublications } from './platform/api-schemas/publication.ts';
 import { platformBase, platformRouter } from './platform/index.ts';
@@ -27,6 +28,7 @@ export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   app.use('/reference-assets', pages.assets);
   app.get('/', (_req, res) => res.redirect(302, `${platformBase}/openapi/preview`));
   app.get(`${platformBase}/openapi/preview`, pages.platform);
+  app.use('/auth', signInRouter(ctx));
   app.use(platformBase, platformRouter(ctx, openTokenVerifier(ctx.settings.oidc, ctx.log)));
   app.use('/api/public', publicRouter(ctx, { referencePage: pages.public }));
   app.use(unknownAddress);

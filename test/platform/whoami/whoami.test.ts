@@ -32,7 +32,7 @@ describe('GET /whoami', () => {
       metrics: {
         monthlyActiveUsers: 0,
         storage: { bytes: expect.any(Number), records: 0 },
-        agentCredits: { granted: 0, used: 0, remaining: 0, resetsAt: expect.stringMatching(/^\d{4}-\d\d-01T00:00:00Z$/) },
+        agentCredits: { granted: 1_000, used: 0, remaining: 1_000, resetsAt: expect.stringMatching(/^\d{4}-\d\d-01T00:00:00Z$/) },
         activeApiKeys: 1,
       },
     });
