@@ -82,7 +82,7 @@ const longestName = 120;
 const usableName = ({ name }: Profile): string =>
   (name ?? '')
     .toWellFormed()
-    .replaceAll(/\p{Cc}+/gu, ' ')
+    .replaceAll(/[\p{Cc}\s]+/gu, ' ')
     .trim()
     .slice(0, longestName)
     .toWellFormed();
