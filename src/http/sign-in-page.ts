@@ -25,10 +25,15 @@ const policy = [
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 const asText = (text: string): string => text.replaceAll(/[&<>"']/g, (sign) => entities[sign] ?? '');
 
-/** A 404 offers no second try: nobody can sign in here. */
+/** A second try: as somebody else where this person is not let in, and none where nobody can sign in. */
+function againOf({ status }: AppError): string {
+  if (status === 404) return '';
+  if (status === 403) return '<p><a class="main" href="/auth/login?prompt=login">Sign in as someone else</a></p>';
+  return '<p><a class="main" href="/auth/login">Sign in again</a></p>';
+}
+
 export function sendSignInProblem(res: Response, problem: AppError): void {
   const reason = problem.details[0]?.code === 'unavailable' ? undefined : problem.details[0]?.message;
-  const again = problem.status === 404 ? '' : '<p><a class="main" href="/auth/login">Sign in again</a></p>';
   for (const [name, value] of Object.entries(problem.headers)) res.setHeader(name, value);
   res.setHeader('Content-Security-Policy', policy);
   res.setHeader('Cache-Control', 'no-store');
@@ -47,7 +52,7 @@ export function sendSignInProblem(res: Response, problem: AppError): void {
 <body>
 <main>
 <h1>${asText(problem.message)}</h1>
-${reason === undefined ? '' : `<p>${asText(reason)}</p>\n`}${again}
+${reason === undefined ? '' : `<p>${asText(reason)}</p>\n`}${againOf(problem)}
 <p><a href="/">To the start page</a></p>
 <small>Request ${asText(requestIdOf(res))}</small>
 </main>

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { Ctx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import { isLoopbackHttp } from '../core/loopback.ts';
-import { type IdentityProvider, openIdentityProvider } from '../identity/provider.ts';
+import { type IdentityProvider, openIdentityProvider, prompts } from '../identity/provider.ts';
 import { findSession } from '../identity/sessions.store.ts';
 import { attemptMs, beginSignIn, finishSignIn, signOut, type Visitor } from '../identity/sign-in.ts';
 import { membershipsOf } from '../identity/users.store.ts';
@@ -16,7 +16,10 @@ import { toDetails } from './route.ts';
 import { sendSignInProblem } from './sign-in-page.ts';
 
 const attemptCookieName = 'portal_sign_in';
-const LoginQuery = z.strictObject({ returnTo: z.string('must stand once').default('/') });
+const LoginQuery = z.strictObject({
+  returnTo: z.string('must stand once').default('/'),
+  prompt: z.enum(prompts).optional(),
+});
 
 const wantsPage = (req: Request): boolean => req.accepts(['json', 'html']) === 'html';
 
@@ -66,7 +69,7 @@ function handlersOf(ctx: Ctx, provider: IdentityProvider): Handlers {
     async login(req, res) {
       const query = LoginQuery.safeParse(req.query);
       if (!query.success) throw new AppError('BAD_REQUEST', 'The query is not valid', { details: toDetails(query.error) });
-      const { url, box } = await beginSignIn(ctx, provider, query.data.returnTo);
+      const { url, box } = await beginSignIn(ctx, provider, { returnTo: query.data.returnTo, prompt: query.data.prompt });
       res.cookie(attemptCookieName, box, { ...attemptCookie, maxAge: attemptMs });
       res.redirect(302, url);
     },

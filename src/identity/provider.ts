@@ -9,13 +9,17 @@ import type { Settings } from '../core/settings.ts';
 /** What ties the provider's answer to the browser that asked; secret until the answer is in. */
 export type Attempt = { readonly state: string; readonly nonce: string; readonly verifier: string };
 
+export const prompts = ['login', 'select_account'] as const;
+export type Prompt = (typeof prompts)[number];
+
 export type Profile = { readonly verifiedEmail: string | null; readonly name: string | null };
 
 /** Who the provider says it is. `profile` may ask its userinfo. */
 export type Proven = { readonly issuer: string; readonly subject: string; profile(): Promise<Profile> };
 
 export type IdentityProvider = {
-  begin(): Promise<{ attempt: Attempt; url: URL }>;
+  /** With a prompt the provider asks who it is even where it knows. */
+  begin(prompt: Prompt | undefined): Promise<{ attempt: Attempt; url: URL }>;
   /** `answer` is the query of the callback. Throws 400 or 403 when it proves nothing, 503 while the provider is away. */
   finish(attempt: Attempt, answer: URLSearchParams): Promise<Proven>;
   /** Where the person signs out of the provider too; null when it has no such address. */
@@ -119,7 +123,7 @@ export function openIdentityProvider(ctx: ProviderCtx, oidc: Oidc, us: Client): 
   }
 
   return {
-    async begin() {
+    async begin(prompt) {
       const found = await configuration();
       const attempt = { state: client.randomState(), nonce: client.randomNonce(), verifier: client.randomPKCECodeVerifier() };
       const url = client.buildAuthorizationUrl(found, {
@@ -129,6 +133,7 @@ export function openIdentityProvider(ctx: ProviderCtx, oidc: Oidc, us: Client): 
         nonce: attempt.nonce,
         code_challenge: await client.calculatePKCECodeChallenge(attempt.verifier),
         code_challenge_method: 'S256',
+        ...(prompt !== undefined && { prompt }),
       });
       return { attempt, url };
     },

@@ -6,7 +6,7 @@ import type { Ctx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { Tx } from '../db/transaction.ts';
 import { writeAudit } from '../platform/audit.store.ts';
-import type { IdentityProvider, Profile, Proven } from './provider.ts';
+import type { IdentityProvider, Profile, Prompt, Proven } from './provider.ts';
 import { deleteSessions, type EndedSession, enterOrganization, findSession, inPersonTransaction, insertSession } from './sessions.store.ts';
 import { findLinked, findUserByToken, isInvited, makeUser, membershipsOf, nameUser, type User } from './users.store.ts';
 
@@ -32,10 +32,12 @@ export function resolveReturn(returnTo: string, publicUrl: string): string {
   return url.href;
 }
 
+type Wish = { readonly returnTo: string; readonly prompt: Prompt | undefined };
+
 /** The provider's address to send the browser to, and the box that must come back with its answer. */
-export async function beginSignIn(ctx: Ctx, provider: IdentityProvider, returnTo: string): Promise<{ url: string; box: string }> {
+export async function beginSignIn(ctx: Ctx, provider: IdentityProvider, { returnTo, prompt }: Wish): Promise<{ url: string; box: string }> {
   const target = resolveReturn(returnTo, ctx.settings.publicUrl);
-  const { attempt, url } = await provider.begin();
+  const { attempt, url } = await provider.begin(prompt);
   const sealed: Sealed = { ...attempt, returnTo: target, expiresAtMs: ctx.clock.now().getTime() + attemptMs };
   return { url: url.href, box: ctx.keyring.seal(JSON.stringify(sealed), sealedFor) };
 }

@@ -297,6 +297,14 @@ describe('400 at the callback', () => {
   });
 });
 
+describe('prompt', () => {
+  it('is handed to the provider, and 400 for one that is not known', async () => {
+    const location = (await fetch(`${site.origin}/auth/login?prompt=login`, { redirect: 'manual' })).headers.get('location') ?? '';
+    expect(new URL(location).searchParams.get('prompt')).toBe('login');
+    expect((await fetch(`${site.origin}/auth/login?prompt=none`, { redirect: 'manual' })).status).toBe(400);
+  });
+});
+
 describe('returnTo', () => {
   it.each([
     'https://evil.example',
