@@ -6,6 +6,7 @@ import { errorHandler, unknownAddress } from './http/errors.ts';
 import { invitationPage } from './http/invitation-page.ts';
 import { referencePages } from './http/reference-page.ts';
 import { refuseRepeatedHeaders, requestLog } from './http/request-log.ts';
+import { signInRouter } from './http/sign-in.ts';
 import { openTokenVerifier } from './identity/access-token.ts';
 import { startMailSender } from './mail/index.ts';
 import { publicationsSettled, resumePublications } from './platform/api-schemas/publication.ts';
@@ -33,6 +34,7 @@ export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   const invitation = invitationPage();
   app.use('/invitation-assets', invitation.assets);
   app.get('/invitations/accept', invitation.page);
+  app.use('/auth', signInRouter(ctx));
   app.use(platformBase, platformRouter(ctx, openTokenVerifier(ctx.settings.oidc, ctx.log)));
   app.use('/api/public', publicRouter(ctx, { referencePage: pages.public }));
   app.use(unknownAddress);

@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import path from 'node:path';
 import { z } from 'zod';
 import type { EncryptionKey } from './core/keyring.ts';
+import { isLoopbackHttp } from './core/loopback.ts';
 import type { Settings } from './core/settings.ts';
 
 const flag = (fallback: boolean) => z.stringbool().default(fallback);
@@ -131,6 +132,8 @@ function crossChecks(given: Readonly<Record<string, string>>): string[] {
     problems.push('OIDC_ISSUER, OIDC_AUDIENCE, OIDC_JWKS_URI: are needed together');
   if ((has('OIDC_CLIENT_ID') && oidc === 0) || (has('OIDC_CLIENT_SECRET') && !has('OIDC_CLIENT_ID')))
     problems.push('OIDC_CLIENT_ID: needs OIDC_ISSUER beside it, and OIDC_CLIENT_SECRET needs OIDC_CLIENT_ID');
+  if (has('OIDC_CLIENT_ID') && given['OIDC_ISSUER']?.startsWith('http:') === true && !isLoopbackHttp(given['OIDC_ISSUER']))
+    problems.push('OIDC_ISSUER: must be an https address for signing in, unless it is on this machine');
   if (has('WAREHOUSE_URL') && !has('DATABASE_URL')) problems.push('WAREHOUSE_URL: needs DATABASE_URL beside it');
   return problems;
 }

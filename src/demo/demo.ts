@@ -3,13 +3,17 @@
 import { mkdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Config } from '../config.ts';
+import { systemClock } from '../core/clock.ts';
 import type { Lifecycle } from '../core/lifecycle.ts';
 import { openLog } from '../core/log.ts';
 import { closeDatabase, type OpenDatabase, openDatabase, type Service, startService } from '../service.ts';
+import { type IdentityProviderServer, startIdentityProvider } from './identity-provider/identity-provider.ts';
+import { keptSecrets } from './identity-provider/secrets.ts';
 import { type DemoFile, demoKeys, readDemoFile, writeDemoFile } from './keys.ts';
 import { managementClient } from './management-client.ts';
 import { type NetsuiteAccount, startNetsuiteAccount } from './netsuite/account.ts';
 import type { DayReport } from './netsuite/replay.ts';
+import { addMembers, demoPeople, owner } from './people.ts';
 import { type Progress, showProgress } from './progress.ts';
 import { demoEndpoints } from './schema.ts';
 import { connect, publishSchema, readMetadata, syncRecords } from './set-up.ts';
@@ -25,7 +29,15 @@ function announceDay(day: string, { inserted, daysLeft }: DayReport): void {
   console.log(`The shop's ${day} came in: ${inserted.transaction} transactions. ${left}`);
 }
 
-/** The same port as last time when it is free, so that pasted addresses go on working. */
+/** At the port of last time when it is free, so that pasted addresses go on working. */
+async function atKnownPort<T>(knownUrl: string | undefined, start: (port: number) => Promise<T>): Promise<T> {
+  const port = knownUrl === undefined ? 0 : Number(new URL(knownUrl).port);
+  return start(port).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EADDRINUSE') throw error;
+    return start(0);
+  });
+}
+
 async function startAccount(
   opened: OpenDatabase,
   config: Config,
@@ -43,14 +55,19 @@ async function startAccount(
     accountId,
     onProgress: (_step: string, done: number, total: number) => progress.part(done, total),
   };
-  const port = known === undefined ? 0 : Number(new URL(known.netsuiteUrl).port);
-  return startNetsuiteAccount({ ...options, port }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EADDRINUSE') throw error;
-    return startNetsuiteAccount({ ...options, port: 0 });
-  });
+  return atKnownPort(known?.netsuiteUrl, (port) => startNetsuiteAccount({ ...options, port }));
 }
 
-function tour({ baseUrl, tenantId, apiKey, managementKey, version, netsuiteUrl }: DemoFile, dataDir: string): string {
+async function startSignIn(config: Config, known: DemoFile | undefined): Promise<IdentityProviderServer> {
+  const secrets = await keptSecrets(config.DATA_DIR);
+  const options = { people: demoPeople, agentFor: owner.id, secrets, nowMs: systemClock.monotonicMs };
+  return atKnownPort(known?.identityProviderUrl, (port) => startIdentityProvider({ ...options, port }));
+}
+
+function tour(file: DemoFile, { settings, agent, issuer }: IdentityProviderServer, dataDir: string): string {
+  const { baseUrl, tenantId, apiKey, managementKey, version, netsuiteUrl } = file;
+  const grant = `-d grant_type=client_credentials -d scope=portal:read -d resource=${settings.audience}`;
+  const token = `$(curl -s -u '${agent.id}:${agent.secret}' ${grant} '${agent.tokenUrl}' | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')`;
   const api = `${baseUrl}/api/public/${version}`;
   const headers = `-H 'Authorization: Bearer ${apiKey}' -H 'x-tenant-id: ${tenantId}'`;
   return `
@@ -60,6 +77,7 @@ The service is at ${baseUrl}
   API key          ${apiKey}   (reads)
   management key   ${managementKey}   (reads and writes)
   simulated ERP    ${netsuiteUrl}
+  sign-in by       ${issuer}   (the demo's identity provider)
   all of this      ${dataDir}/demo.json
 
 Try it:
@@ -68,6 +86,14 @@ Try it:
   curl ${headers} '${api}/invoices?amountDue_gt=0&date_after=2011-08-15&sort=amountDue&order=desc&pageSize=3&fields=number,date,customerName,amountDue'
   curl ${headers} '${api}/customers?pageSize=2'
   curl -H 'Authorization: Bearer ${managementKey}' '${baseUrl}/api/platform/v1/whoami'
+
+Sign in as owner@, editor@, viewer@ or newcomer@demo.example, without a password:
+
+  ${baseUrl}/auth/login
+
+Or as an agent that reads for the owner, with a token of the identity provider:
+
+  curl -H "Authorization: Bearer ${token}" '${baseUrl}/api/platform/v1/whoami'
 
 Reference pages:
 
@@ -78,9 +104,10 @@ Stop with Ctrl-C; the data stay in ${dataDir}.
 `;
 }
 
-async function setUp(service: Service, account: NetsuiteAccount, known: DemoFile | undefined, progress: Progress): Promise<DemoFile> {
+async function setUp(service: Service, account: NetsuiteAccount, known: DemoFile | undefined, progress: Progress) {
   const { ctx, url, localUrl } = service;
   const keys = await demoKeys(ctx, known);
+  await addMembers(ctx, keys.tenantId);
   const call = managementClient(localUrl, keys.managementKey);
   progress.step('Connecting to the account by OAuth 2.0');
   await connect(call, account);
@@ -105,9 +132,15 @@ export async function startDemo(config: Config, life: Lifecycle): Promise<void> 
       () => startAccount(opened, config, known, progress),
       (running) => running.stop(),
     );
+    const identityProvider = await life.open(
+      () => startSignIn(config, known),
+      (running) => running.stop(),
+    );
     progress.step('Starting the service');
     const settings = {
       ...config.settings,
+      allowSignup: true,
+      oidc: identityProvider.settings,
       erp: { ...config.settings.erp, allowedHosts: [new URL(account.url).host, ...config.settings.erp.allowedHosts] },
       // A demo is one process with its ERP beside it: what a killed one was working on need not wait for another, nor the ERP be spared.
       sync: { ...config.settings.sync, leaseMs: 4_000, renewMs: 1_000, retryBaseMs: 500, retryMaxMs: 5_000 },
@@ -117,10 +150,11 @@ export async function startDemo(config: Config, life: Lifecycle): Promise<void> 
       () => startService({ ...config, ALLOW_PRIVATE_ERP_HOSTS: true, settings }, opened, log),
       (running) => running.stop(),
     );
-    const file = await setUp(service, account, known, progress);
+    identityProvider.serve(service.ctx.settings.publicUrl);
+    const file: DemoFile = { ...(await setUp(service, account, known, progress)), identityProviderUrl: identityProvider.issuer };
     progress.end();
     await writeDemoFile(config.DATA_DIR, file);
-    console.log(tour(file, config.DATA_DIR));
+    console.log(tour(file, identityProvider, config.DATA_DIR));
     console.log(
       account.daysLeft() === 0
         ? "The shop's days have run out: nothing new comes from now on.\n"

@@ -9,6 +9,7 @@ import { inTransaction } from '../db/transaction.ts';
 import { findApiKey } from '../identity/api-key.store.ts';
 import { makeApiKey } from '../identity/api-key.ts';
 import { createOrganization } from '../platform/organizations/organizations.service.ts';
+import { owner } from './people.ts';
 
 const slug = 'demo';
 
@@ -20,6 +21,8 @@ export const DemoFile = z.object({
   version: z.string(),
   resources: z.array(z.string()),
   netsuiteUrl: z.string(),
+  /** Absent in files of a time without one. */
+  identityProviderUrl: z.string().optional(),
 });
 export type DemoFile = z.output<typeof DemoFile>;
 type Keys = Pick<DemoFile, 'tenantId' | 'apiKey' | 'managementKey'>;
@@ -51,7 +54,7 @@ async function demoOrganization(ctx: Ctx): Promise<string> {
     );
     if (found !== undefined) return id;
   }
-  return (await createOrganization(ctx, { name: 'Demo wholesaler', slug, ownerEmail: 'owner@demo.example', ownerName: 'Demo owner' })).id;
+  return (await createOrganization(ctx, { name: 'Demo wholesaler', slug, ownerEmail: owner.email, ownerName: owner.name })).id;
 }
 
 async function stillGood(ctx: Ctx, file: DemoFile): Promise<boolean> {
@@ -67,7 +70,7 @@ export async function demoKeys(ctx: Ctx, known: DemoFile | undefined): Promise<K
   const reading = makeApiKey();
   const managing = makeApiKey();
   await inTransaction({ db: ctx.db, organizationId: tenantId }, async (tx) => {
-    const owner = await tx('memberships').orderBy('joined_at').first<{ user_id: string }>('user_id');
+    const first = await tx('memberships').orderBy('joined_at').first<{ user_id: string }>('user_id');
     await tx('api_keys').where('name', 'like', 'Demo: %').whereNull('revoked_at').update({ revoked_at: tx.fn.now() });
     const row = (name: string, key: typeof reading, permissions: string[]) => ({
       id: newId(),
@@ -76,7 +79,7 @@ export async function demoKeys(ctx: Ctx, known: DemoFile | undefined): Promise<K
       prefix: key.prefix,
       secret_hash: key.hash,
       scope_permissions: permissions,
-      created_by: owner?.user_id,
+      created_by: first?.user_id,
     });
     await tx('api_keys').insert([row('Demo: reading', reading, ['read']), row('Demo: management', managing, ['read', 'write'])]);
   });

@@ -14,16 +14,17 @@ import { countFailure } from './rate-limit.ts';
 const headerText = (value: string | string[] | undefined): string | undefined => (typeof value === 'string' ? value : undefined);
 
 /** The caller's address. Behind proxies it is a header's word, so whatever is no address is none. */
-function callerAddress(req: Request): string {
+export function callerAddress(req: Request): string {
   const ip = (req.ip ?? req.socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/i, '');
   return isIP(ip) === 0 ? 'unknown' : ip;
 }
 
 /** Whom failures count against: an IPv4 address, or the /64 of an IPv6 one, since one person holds all of it. */
-const networkOf = (ip: string): string => (isIP(ip) === 6 ? ipKeyGenerator(ip, 64) : ip);
+export const networkOf = (ip: string): string => (isIP(ip) === 6 ? ipKeyGenerator(ip, 64) : ip);
 
 export const sessionCookieName = 'portal_session';
-export const sessionCookie = (req: Request): string | undefined => parseCookies(req.headers.cookie ?? '')[sessionCookieName];
+export const cookieOf = (req: Request, name: string): string | undefined => parseCookies(req.headers.cookie ?? '')[name];
+export const sessionCookie = (req: Request): string | undefined => cookieOf(req, sessionCookieName);
 
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 

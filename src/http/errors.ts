@@ -71,16 +71,20 @@ export function sendError(res: Response, error: AppError): void {
   res.status(error.status).json(body);
 }
 
+/** Failures of the service itself go to the log with their cause. */
+export function logFailure(log: Log, res: Response, shown: AppError, error: unknown): void {
+  if (shown.status < 500) return;
+  const cause = error instanceof AppError ? (error.cause ?? error) : error;
+  log.error(
+    { requestId: requestIdOf(res), err: cause instanceof ZodError ? new Error(`an answer broke its schema: ${cause.message}`) : cause },
+    shown.message,
+  );
+}
+
 export function errorHandler(log: Log): ErrorRequestHandler {
   return (error: unknown, _req, res, _next) => {
     const shown = toAppError(error);
-    if (shown.status >= 500) {
-      const cause = error instanceof AppError ? (error.cause ?? error) : error;
-      log.error(
-        { requestId: requestIdOf(res), err: cause instanceof ZodError ? new Error(`an answer broke its schema: ${cause.message}`) : cause },
-        shown.message,
-      );
-    }
+    logFailure(log, res, shown, error);
     if (res.headersSent) {
       res.destroy();
       return;

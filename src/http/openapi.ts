@@ -164,6 +164,12 @@ export function describeRoutes(
     })
     .addServer({ url: base.serverUrl })
     .addSecurityScheme('bearer', { type: 'http', scheme: 'bearer', description: 'An API key (`psk_…`) or an OAuth 2.0 access token' })
+    .addSecurityScheme('session', {
+      type: 'apiKey',
+      in: 'cookie',
+      name: 'portal_session',
+      description: 'The cookie of a person who signed in at /auth/login. Requests that change something need the `Origin` of this service.',
+    })
     .addSchema('Error', errorSchema);
   for (const name of new Set(routes.map(({ group }) => group))) builder.addTag({ name, description: base.groups[name] });
   const components = new Map<string, SchemaObject>();
@@ -172,6 +178,6 @@ export function describeRoutes(
     paths.set(route.path, { ...paths.get(route.path), [route.method.toLowerCase()]: operation(route, components) });
   for (const [path, item] of paths) builder.addPath(path, item);
   for (const [name, schema] of components) builder.addSchema(name, schema);
-  builder.rootDoc.security = [{ bearer: [] }];
+  builder.rootDoc.security = [{ bearer: [] }, { session: [] }];
   return builder.getSpec() as unknown as Json;
 }

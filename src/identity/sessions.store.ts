@@ -1,7 +1,9 @@
 // Sessions of signed-in people. The cookie holds 32 random bytes; only their SHA-256 is stored. A session belongs to a person, not
 // to an organization: its rows are bound to `portal.user_id`, and only the look-up by hash sees across people.
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import type { Ctx } from '../core/ctx.ts';
+import { newId } from '../core/id.ts';
+import { readPage } from '../db/page.ts';
 import type { Tx } from '../db/transaction.ts';
 import type { User } from './users.store.ts';
 
@@ -17,6 +19,10 @@ export function inPersonTransaction<T>(ctx: Pick<Ctx, 'db'>, userId: string, wor
     return work(tx);
   });
 }
+
+/** Lets the transaction of a person also write to an organization that the person belongs to: its audit log. */
+export const enterOrganization = (tx: Tx, organizationId: string) =>
+  tx.raw("select set_config('portal.organization_id', ?, true)", [organizationId]);
 
 type FoundRow = { id: string; user_id: string; user_email: string; user_name: string; active_organization_id: string | null };
 
@@ -42,4 +48,77 @@ export function touchSession(ctx: Pick<Ctx, 'db' | 'log'>, session: Session): vo
   inPersonTransaction(ctx, session.user.id, (tx) =>
     tx.raw("update sessions set last_seen_at = now() where id = ? and last_seen_at < now() - interval '1 minute'", [session.id]),
   ).catch((error: unknown) => ctx.log.warn({ err: error }, 'could not note the use of a session'));
+}
+
+type NewSession = {
+  readonly userId: string;
+  readonly organizationId: string | null;
+  readonly ip: string;
+  readonly userAgent: string | null;
+};
+
+const longestUserAgent = 300;
+
+/** The token leaves here once and is nowhere else. */
+export async function insertSession(tx: Tx, session: NewSession): Promise<{ id: string; token: string }> {
+  const token = randomBytes(32).toString('base64url');
+  const id = newId();
+  await tx('sessions').insert({
+    id,
+    token_hash: hashSessionToken(token),
+    user_id: session.userId,
+    active_organization_id: session.organizationId,
+    ip: session.ip,
+    user_agent: session.userAgent?.slice(0, longestUserAgent) ?? null,
+  });
+  return { id, token };
+}
+
+export type EndedSession = { readonly id: string; readonly organizationId: string | null };
+
+/** Ends one session of the person, or all but one, for good; says which. */
+export async function deleteSessions(tx: Tx, userId: string, which: { only: string } | { except: string | null }): Promise<EndedSession[]> {
+  const query = tx('sessions').where('user_id', userId);
+  if ('only' in which) query.where('id', which.only);
+  else if (which.except !== null) query.whereNot('id', which.except);
+  const rows = (await query.delete().returning(['id', 'active_organization_id'])) as {
+    id: string;
+    active_organization_id: string | null;
+  }[];
+  return rows.map((row) => ({ id: row.id, organizationId: row.active_organization_id }));
+}
+
+/** False when the session has ended meanwhile. */
+export const chooseOrganization = async (tx: Tx, userId: string, sessionId: string, organizationId: string): Promise<boolean> =>
+  (await tx('sessions').where({ user_id: userId, id: sessionId }).update({ active_organization_id: organizationId })) === 1;
+
+export type SessionRow = {
+  id: string;
+  created_at: Date;
+  last_seen_at: Date;
+  expires_at: Date;
+  ip: string | null;
+  user_agent: string | null;
+};
+
+/** The person's living sessions, newest first; `expires_at` is when each ends if it isn't used again. */
+export function listSessions(
+  tx: Tx,
+  userId: string,
+  page: { page: number; pageSize: number },
+  limits: { idleMs: number; absoluteMs: number },
+) {
+  const end = tx.raw("least(last_seen_at + ? * interval '1 millisecond', created_at + ? * interval '1 millisecond')", [
+    limits.idleMs,
+    limits.absoluteMs,
+  ]);
+  const query = tx('sessions')
+    .where('user_id', userId)
+    .whereRaw('? > clock_timestamp()', [end])
+    .select('id', 'created_at', 'last_seen_at', 'ip', 'user_agent', tx.raw('? as expires_at', [end]))
+    .orderBy([
+      { column: 'created_at', order: 'desc' },
+      { column: 'id', order: 'desc' },
+    ]);
+  return readPage<SessionRow>(query, page);
 }

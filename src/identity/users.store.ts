@@ -1,6 +1,7 @@
 // The people behind tokens and sessions, looked up before an organization is known.
 import type { Ctx } from '../core/ctx.ts';
-import { inTransaction } from '../db/transaction.ts';
+import { newId } from '../core/id.ts';
+import { inTransaction, type Tx } from '../db/transaction.ts';
 import type { TokenClaims } from './access-token.ts';
 
 export type User = { readonly id: string; readonly email: string; readonly name: string };
@@ -9,13 +10,18 @@ export type Membership = {
   readonly role: { readonly id: string; readonly name: string; readonly builtIn: boolean; readonly permissions: readonly string[] };
 };
 
-async function findLinked(ctx: Pick<Ctx, 'db'>, { issuer, subject }: Pick<TokenClaims, 'issuer' | 'subject'>): Promise<User | undefined> {
+type Asking = { readonly db: Pick<Ctx['db'], 'control'> };
+
+export async function findLinked(ctx: Asking, { issuer, subject }: Pick<TokenClaims, 'issuer' | 'subject'>): Promise<User | undefined> {
   const { rows } = await ctx.db.control.raw<{ rows: User[] }>('select id, email, name from find_identity(?, ?)', [issuer, subject]);
   return rows[0];
 }
 
 /** The user linked to the token's subject; at first sight linked by an e-mail that the issuer verified. */
-export async function findUserByToken(ctx: Pick<Ctx, 'db'>, claims: TokenClaims): Promise<User | undefined> {
+export async function findUserByToken(
+  ctx: Pick<Ctx, 'db'>,
+  claims: Pick<TokenClaims, 'issuer' | 'subject' | 'verifiedEmail'>,
+): Promise<User | undefined> {
   const linked = await findLinked(ctx, claims);
   if (linked !== undefined) return linked;
   const email = await claims.verifiedEmail();
@@ -28,6 +34,29 @@ export async function findUserByToken(ctx: Pick<Ctx, 'db'>, claims: TokenClaims)
   // Nobody was linked: another request of the same person may have been faster.
   return made.rows[0] ?? findLinked(ctx, claims);
 }
+
+type Newcomer = { readonly issuer: string; readonly subject: string; readonly email: string; readonly name: string };
+
+/**
+ * A person nobody knew, made and linked at once. Undefined when someone with that e-mail is already linked to another subject of
+ * the issuer: an address that changed hands opens nobody's account.
+ */
+export const makeUser = (ctx: Pick<Ctx, 'db'>, { issuer, subject, email, name }: Newcomer): Promise<User | undefined> =>
+  ctx.db.control.transaction(async (tx) => {
+    await tx.raw('select ensure_user(?, ?, ?)', [newId(), email, name]);
+    const { rows } = await tx.raw<{ rows: User[] }>('select id, email, name from link_identity(?, ?, ?)', [issuer, subject, email]);
+    return rows[0] ?? findLinked({ db: { control: tx } }, { issuer, subject });
+  });
+
+/** Whether an invitation for this e-mail waits to be accepted. */
+export async function isInvited(ctx: Pick<Ctx, 'db'>, email: string): Promise<boolean> {
+  const { rows } = await ctx.db.control.raw<{ rows: { invited: boolean }[] }>('select invited(?) as invited', [email]);
+  return rows[0]?.invited === true;
+}
+
+/** Whoever was known by the e-mail alone gets a name; a name that was given stays. For a transaction bound to that person. */
+export const nameUser = (tx: Tx, userId: string, name: string) =>
+  tx('users').where('id', userId).whereRaw('lower(name) = lower(email)').update({ name });
 
 type MembershipRow = {
   organization_id: string;

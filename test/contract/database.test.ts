@@ -7,8 +7,8 @@ import { inTransaction, type Tx } from '../../src/db/transaction.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeMember, makeOrganization } from '../setup/organization.ts';
 
-/** Belong to no organization: the service's own counters, and people with their sessions, who may belong to several. */
-const shared = ['knex_migrations', 'knex_migrations_lock', 'rate_limits', 'sessions', 'user_identities', 'users'];
+/** Belong to no organization: the service's own counters and marks, and people with their sessions, who may belong to several. */
+const shared = ['knex_migrations', 'knex_migrations_lock', 'rate_limits', 'sessions', 'used_sign_ins', 'user_identities', 'users'];
 
 let database: TestDatabase;
 let admin: Knex;
@@ -75,6 +75,7 @@ async function fillEveryTable(id: string): Promise<void> {
     });
     const claimed = { hostname: 'acme.example', verification_value: 'x', next_check_at: new Date() };
     await tx('domains').insert({ ...own, ...claimed, id: newId() });
+    await tx('agent_credit_entries').insert({ ...own, id: newId(), credits: 1, kind: 'x' });
     await tx('warehouse_sizes').insert({ ...own, bytes: 1, records: 1, measured_at: new Date() });
     const teamId = newId();
     await tx('teams').insert({ ...own, id: teamId, name: 'x' });

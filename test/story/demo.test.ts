@@ -98,7 +98,8 @@ describe('npm run demo', () => {
     const second = startDemo();
     await second.seen('Stop with Ctrl-C');
     const again = await readFileOf();
-    expect({ ...again, baseUrl: '', netsuiteUrl: '' }).toEqual({ ...demo, baseUrl: '', netsuiteUrl: '' });
+    const withoutAddresses = (file: DemoFile) => ({ ...file, baseUrl: '', netsuiteUrl: '', identityProviderUrl: '' });
+    expect(withoutAddresses(again)).toEqual(withoutAddresses(demo));
     expect(await readRecords(again, 'invoices?pageSize=3')).toEqual(before);
 
     const commands = second
@@ -106,12 +107,17 @@ describe('npm run demo', () => {
       .split('\n')
       .map((line) => line.trim())
       .filter((line) => line.startsWith('curl '));
-    expect(commands).toHaveLength(4);
+    expect(commands).toHaveLength(5);
     for (const command of commands) {
       const { stdout } = await run('bash', ['-c', command.replace('curl ', 'curl -sS --fail-with-body ')]);
       const answer = JSON.parse(stdout) as { data?: unknown[]; user?: unknown };
       expect(answer.user ?? answer.data?.length).toBeTruthy();
     }
+    const asAgent = JSON.parse((await run('bash', ['-c', commands.at(-1) ?? ''])).stdout);
+    expect(asAgent).toMatchObject({ user: { email: 'owner@demo.example' }, credential: { kind: 'oauth' } });
+    expect(asAgent.permissions).not.toContain('api-key:create');
+    const signInPage = await fetch(`${again.baseUrl}/auth/login`, { redirect: 'manual' });
+    expect([signInPage.status, new URL(signInPage.headers.get('location') ?? '').origin]).toEqual([302, again.identityProviderUrl]);
     second.process.kill('SIGTERM');
     expect(await second.ended()).toBe(0);
   });
@@ -127,7 +133,8 @@ describe('npm run demo', () => {
   });
 
   it('keeps its keys to itself and tells what stands in the way', { timeout: 60_000 }, async () => {
-    expect((await stat(path.join(folder, '.data/demo.json'))).mode & 0o777).toBe(0o600);
+    for (const file of ['demo.json', 'identity-provider.json'])
+      expect((await stat(path.join(folder, '.data', file))).mode & 0o777).toBe(0o600);
     const first = startDemo();
     await first.seen('Stop with Ctrl-C');
     const { baseUrl } = await readFileOf();

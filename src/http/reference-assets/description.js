@@ -13,9 +13,12 @@ export class Problem extends Error {
 /** The address of the description that the page at this address shows. */
 export const descriptionPath = () => location.pathname.replace(/\/preview\/?$/, '');
 
-/** Answers the JSON at a path of this origin. Throws a Problem; `explain` words the refusals it knows. */
-export async function fetchJson(path, headers, explain) {
-  const response = await sendGet(path, headers);
+/**
+ * Answers the JSON at a path of this origin. Throws a Problem; `explain` words the refusals it knows. Cookies stay out of it unless
+ * `credentials` is 'same-origin'.
+ */
+export async function fetchJson(path, headers, explain, credentials = 'omit') {
+  const response = await sendGet(path, headers, credentials);
   const body = await readJson(response);
   if (response.ok && body !== undefined) return body;
   const error = body?.error ?? {};
@@ -25,13 +28,13 @@ export async function fetchJson(path, headers, explain) {
   throw problem;
 }
 
-async function sendGet(path, headers) {
+async function sendGet(path, headers, credentials) {
   try {
-    // Nothing of an answer is left in the browser's cache, and no cookie goes along.
+    // Nothing of an answer is left in the browser's cache.
     return await fetch(path, {
       headers: { accept: 'application/json', ...headers },
       cache: 'no-store',
-      credentials: 'omit',
+      credentials,
       redirect: 'error',
     });
   } catch {

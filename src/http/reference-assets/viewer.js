@@ -1,4 +1,4 @@
-// Sets swagger-ui up for these pages: requests go to this page's own origin with the credentials in memory, nothing is stored,
+// Sets swagger-ui up for these pages: requests go to this page's own origin with the credentials in use, nothing is stored,
 // nothing is fetched from elsewhere, and what the page itself asks for (servers, credentials) is not asked for again.
 
 let loading = null;
@@ -130,16 +130,19 @@ const pageParts = (headersOf) => ({
   },
 });
 
-const sendHere = (headersOf) => (request) => {
+const sendHere = (headersOf, credentials) => (request) => {
   if (new URL(request.url, location.href).origin !== location.origin) throw new Error('Requests of this page stay on its own origin');
   request.headers = { ...request.headers, ...headersOf() };
-  return Object.assign(request, { cache: 'no-store', credentials: 'omit', redirect: 'error' });
+  return Object.assign(request, { cache: 'no-store', credentials, redirect: 'error' });
 };
 
 const manyTags = 12;
 
-/** Shows a description. `serverPath` is where its operations live on this origin, whatever the description says. */
-export function showReference(SwaggerUIBundle, element, { description, serverPath, headersOf }) {
+/**
+ * Shows a description. `serverPath` is where its operations live on this origin, whatever the description says; `credentials` is
+ * 'same-origin' where they take the cookie of a session, else 'omit'.
+ */
+export function showReference(SwaggerUIBundle, element, { description, serverPath, headersOf, credentials = 'omit' }) {
   followColourScheme();
   element.hidden = false;
   const tags = description.tags?.length ?? 0;
@@ -149,7 +152,7 @@ export function showReference(SwaggerUIBundle, element, { description, serverPat
     presets: [SwaggerUIBundle.presets.apis],
     plugins: [pageParts(headersOf)],
     layout: 'BaseLayout',
-    requestInterceptor: sendHere(headersOf),
+    requestInterceptor: sendHere(headersOf, credentials),
     showMutatedRequest: false,
     docExpansion: tags > manyTags ? 'none' : 'list',
     filter: tags > manyTags,

@@ -1,21 +1,46 @@
-// The identity record.
+// The identity record, and what a person sees of their own sessions and organizations.
 import { z } from 'zod';
 import { Id, Instant } from '../../http/fields.ts';
+import { pageFields } from '../../http/page.ts';
+
+const OrganizationName = z.object({ id: Id, slug: z.string(), name: z.string() });
+const RoleName = z.object({ id: z.string(), name: z.string() });
 
 export const WhoAmI = z
   .object({
     user: z.object({ id: Id, email: z.string(), name: z.string() }),
-    organization: z
-      .object({ id: Id, slug: z.string(), name: z.string() })
-      .describe('The active organization; its id is the tenant id of the public interface'),
-    membership: z.object({ role: z.object({ id: z.string(), name: z.string() }) }),
+    organization: OrganizationName.describe('The active organization; its id is the tenant id of the public interface'),
+    membership: z.object({ role: RoleName }),
     permissions: z.array(z.string()),
     credential: z.object({ kind: z.enum(['api-key', 'oauth', 'session']), id: z.string() }),
     metrics: z.object({
       monthlyActiveUsers: z.int().describe('Distinct people with a session or token request in the current UTC month'),
       storage: z.object({ bytes: z.int(), records: z.int() }).describe("Size of the organization's warehouse"),
-      agentCredits: z.object({ granted: z.int(), used: z.int(), remaining: z.int(), resetsAt: Instant }),
+      agentCredits: z
+        .object({ granted: z.int(), used: z.int(), remaining: z.int(), resetsAt: Instant })
+        .describe('Granted and used in the current UTC month'),
       activeApiKeys: z.int(),
     }),
   })
   .meta({ id: 'WhoAmI' });
+
+export const Session = z
+  .object({
+    id: Id,
+    createdAt: Instant,
+    lastSeenAt: Instant.describe('When it was last used, to the minute'),
+    expiresAt: Instant.describe("When it ends if it isn't used again"),
+    ip: z.string().nullable().describe('The address that signed in'),
+    userAgent: z.string().nullable(),
+    current: z.boolean().describe('Whether this request is made with it'),
+  })
+  .meta({ id: 'Session' });
+
+export const MyOrganizationsQuery = z.strictObject({ ...pageFields, q: z.string().min(1).max(120).optional() });
+
+export const MyOrganization = z
+  .object({ ...OrganizationName.shape, role: RoleName, active: z.boolean().describe('Whether this request acts for it') })
+  .meta({ id: 'MyOrganization' });
+
+export const OrganizationChoice = z.strictObject({ organizationId: Id });
+export const ChosenOrganization = z.object({ organization: OrganizationName, role: RoleName }).meta({ id: 'ChosenOrganization' });

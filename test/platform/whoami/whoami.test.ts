@@ -7,6 +7,8 @@ import { inTransaction } from '../../../src/db/transaction.ts';
 import { apiOf, codesOf } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey, makeMember, makeOrganization } from '../../setup/organization.ts';
+import { makeSession, sessionApi } from '../../setup/sessions.ts';
+import { until } from '../../setup/until.ts';
 
 let database: TestDatabase;
 let app: Express;
@@ -32,7 +34,7 @@ describe('GET /whoami', () => {
       metrics: {
         monthlyActiveUsers: 0,
         storage: { bytes: expect.any(Number), records: 0 },
-        agentCredits: { granted: 0, used: 0, remaining: 0, resetsAt: expect.stringMatching(/^\d{4}-\d\d-01T00:00:00Z$/) },
+        agentCredits: { granted: 1_000, used: 0, remaining: 1_000, resetsAt: expect.stringMatching(/^\d{4}-\d\d-01T00:00:00Z$/) },
         activeApiKeys: 1,
       },
     });
@@ -66,6 +68,43 @@ describe('GET /whoami', () => {
     expect(metrics.storage.bytes).toBeGreaterThan(500_000);
     const theirs = (await apiOf(app, (await makeKey(database.ctx, other.id)).secret)('get', '/whoami')).body.metrics;
     expect(theirs).toMatchObject({ monthlyActiveUsers: 0, activeApiKeys: 2, storage: { records: 0 } });
+  });
+
+  it('counts whoever signed in and asked this month, once, and no key', async () => {
+    const { id, ownerId } = await makeOrganization(database.ctx);
+    const { secret } = await makeKey(database.ctx, id);
+    const member = await makeMember(database.ctx, id, 'viewer');
+    const activeUsers = async () => (await apiOf(app, secret)('get', '/whoami')).body.metrics.monthlyActiveUsers;
+    expect([await activeUsers(), await activeUsers()]).toEqual([0, 0]);
+    for (const userId of [ownerId, ownerId, member.id]) {
+      const { token } = await makeSession(database.ctx, userId, id);
+      expect((await sessionApi(app, token)('get', '/api-keys')).status).toBe(200);
+    }
+    await until(async () => ((await activeUsers()) === 2 ? true : undefined));
+  });
+
+  it('measures the agents’ credits by this month’s ledger of this organization', async () => {
+    const [mine, other] = [await makeOrganization(database.ctx), await makeOrganization(database.ctx)];
+    const api = apiOf(app, (await makeKey(database.ctx, mine.id)).secret);
+    const spend = (organizationId: string, credits: number, monthsAgo = 0) =>
+      inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
+        tx.raw(
+          `insert into agent_credit_entries (id, organization_id, month, credits, kind)
+           values (?, ?, date_trunc('month', now() at time zone 'UTC')::date - ? * interval '1 month', ?, 'test')`,
+          [newId(), organizationId, monthsAgo, credits],
+        ),
+      );
+    const credits = async () => (await api('get', '/whoami')).body.metrics.agentCredits;
+    await spend(mine.id, 700);
+    await spend(mine.id, -50);
+    await spend(mine.id, 5_000, 1);
+    await spend(other.id, 5_000);
+    expect(await credits()).toMatchObject({ granted: 1_000, used: 650, remaining: 350 });
+    await spend(mine.id, 900);
+    expect(await credits()).toMatchObject({ granted: 1_000, used: 1_550, remaining: 0 });
+    await expect(
+      inTransaction({ db: database.ctx.db, organizationId: mine.id }, (tx) => tx('agent_credit_entries').update({ credits: 0 })),
+    ).rejects.toThrow(/permission denied/);
   });
 
   it('takes no body, no query and no organization that is not the key’s own', async () => {

@@ -1,0 +1,232 @@
+// The demo's identity provider: the real protocol on loopback, with people who need no password. It signs people in for the portal
+// (code with PKCE) and gives an agent tokens that act for one of them (client credentials).
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import Provider, { type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
+import { memoryAdapter } from './memory-adapter.ts';
+import { choosePage, messagePage, pagePolicy, signOutPage } from './pages.ts';
+import type { Secrets } from './secrets.ts';
+
+export type DemoPerson = {
+  /** Stays the same for good: the portal knows the person by it. */
+  readonly id: string;
+  readonly email: string;
+  readonly name: string;
+  readonly about: string;
+  /** True unless told otherwise. */
+  readonly emailVerified?: boolean;
+};
+
+export type IdentityProviderOptions = {
+  readonly port: number;
+  readonly people: readonly DemoPerson[];
+  /** For whom the agent's tokens act. */
+  readonly agentFor: string;
+  readonly secrets: Secrets;
+  /** Milliseconds that only ever grow. */
+  readonly nowMs: () => number;
+};
+
+/** The portal's own name as a resource, in `aud` of access tokens. */
+const audience = 'urn:portal-service:demo';
+const portalId = 'portal';
+const agentId = 'demo-agent';
+const scopes = 'openid email profile';
+
+export type IdentityProviderServer = {
+  readonly issuer: string;
+  /** What the portal is configured with. */
+  readonly settings: {
+    readonly issuer: string;
+    readonly audience: string;
+    readonly jwksUri: string;
+    readonly userinfoUri: string;
+    readonly client: { readonly id: string; readonly secret: string };
+  };
+  readonly agent: { readonly id: string; readonly secret: string; readonly tokenUrl: string };
+  /** From here on it serves the portal at this address; until then it answers 503. */
+  serve(portalUrl: string): void;
+  stop(): Promise<void>;
+};
+
+type Opened = IdentityProviderOptions & { readonly issuer: string; readonly portalUrl: string };
+
+const html = (ctx: KoaContextWithOIDC, policy: string, body: string): void => {
+  ctx.set('Content-Security-Policy', policy);
+  ctx.type = 'html';
+  ctx.body = body;
+};
+
+const claimsOf = ({ id, email, name, emailVerified = true }: DemoPerson) => ({ sub: id, email, email_verified: emailVerified, name });
+
+function clientsOf({ secrets, portalUrl }: Opened): Configuration['clients'] {
+  return [
+    {
+      client_id: portalId,
+      client_secret: secrets.portalSecret,
+      redirect_uris: [`${portalUrl}/auth/callback`],
+      post_logout_redirect_uris: [`${portalUrl}/`],
+      grant_types: ['authorization_code'],
+      response_types: ['code'],
+    },
+    { client_id: agentId, client_secret: secrets.agentSecret, grant_types: ['client_credentials'], redirect_uris: [], response_types: [] },
+  ];
+}
+
+function featuresOf({ portalUrl }: Opened): Configuration['features'] {
+  const policy = pagePolicy(new URL(portalUrl).origin);
+  return {
+    devInteractions: { enabled: false },
+    clientCredentials: { enabled: true },
+    rpInitiatedLogout: {
+      enabled: true,
+      logoutSource: (ctx, form) => html(ctx, policy, signOutPage(form)),
+      postLogoutSuccessSource: (ctx) => html(ctx, policy, messagePage('Signed out', 'You are signed out of the demo identity provider.')),
+    },
+    resourceIndicators: {
+      enabled: true,
+      getResourceServerInfo: (_ctx, resource) => {
+        if (resource !== audience) throw new errors.InvalidTarget();
+        return { scope: 'portal:read', audience, accessTokenTTL: 3_600, accessTokenFormat: 'jwt' };
+      },
+    },
+  };
+}
+
+function configurationOf(opened: Opened): Configuration {
+  const { people, secrets, agentFor, nowMs, portalUrl } = opened;
+  const find = (id: string | undefined) => people.find((person) => person.id === id);
+  const policy = pagePolicy(new URL(portalUrl).origin);
+  return {
+    adapter: memoryAdapter(nowMs),
+    clients: clientsOf(opened),
+    features: featuresOf(opened),
+    jwks: { keys: [secrets.signingKey] },
+    cookies: { keys: [secrets.cookieKey] },
+    claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
+    scopes: scopes.split(' '),
+    pkce: { required: () => true },
+    interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },
+    findAccount: (_ctx, id) => {
+      const person = find(id);
+      return person === undefined ? undefined : { accountId: id, claims: () => claimsOf(person) };
+    },
+    // The portal is the operator's own: nobody is asked whether it may know who they are.
+    loadExistingGrant: async ({ oidc: { provider, client, account } }) => {
+      if (client === undefined || account === undefined) return undefined;
+      const grant = new provider.Grant({ clientId: client.clientId, accountId: account.accountId });
+      grant.addOIDCScope(scopes);
+      await grant.save();
+      return grant;
+    },
+    // An agent's token names the person it acts for as a person's own token would: one person has one subject.
+    extraTokenClaims: (_ctx, token) => {
+      const person = token.kind === 'ClientCredentials' ? find(agentFor) : undefined;
+      return person === undefined ? undefined : { email: person.email, email_verified: person.emailVerified ?? true };
+    },
+    formats: {
+      customizers: {
+        jwt: (_ctx, token, jwt) => {
+          if (token.kind === 'ClientCredentials') jwt.payload['sub'] = agentFor;
+        },
+      },
+    },
+    ttl: {
+      AccessToken: 3_600,
+      AuthorizationCode: 60,
+      ClientCredentials: 3_600,
+      Grant: 43_200,
+      IdToken: 3_600,
+      Interaction: 3_600,
+      Session: 43_200,
+    },
+    renderError: (ctx, out) => html(ctx, policy, messagePage('That did not work', out.error_description ?? out.error)),
+  };
+}
+
+const longestForm = 10_000;
+
+async function readForm(req: IncomingMessage): Promise<URLSearchParams> {
+  let text = '';
+  for await (const chunk of req) {
+    text += String(chunk);
+    if (text.length > longestForm) break;
+  }
+  return new URLSearchParams(text);
+}
+
+/** The page that asks who to be, and its answer. */
+async function interact(provider: Provider, opened: Opened, req: IncomingMessage, res: ServerResponse): Promise<void> {
+  const send = (status: number, body: string) =>
+    res
+      .writeHead(status, {
+        'content-type': 'text/html; charset=utf-8',
+        'content-security-policy': pagePolicy(new URL(opened.portalUrl).origin),
+        'cache-control': 'no-store',
+      })
+      .end(body);
+  try {
+    await provider.interactionDetails(req, res);
+    if (req.method !== 'POST') {
+      send(200, choosePage(opened.people));
+      return;
+    }
+    const form = await readForm(req);
+    const person = opened.people.find(({ id }) => id === form.get('person'));
+    const result = person === undefined ? { error: 'access_denied' } : { login: { accountId: person.id } };
+    await provider.interactionFinished(req, res, result, { mergeWithLastSubmission: false });
+  } catch (error) {
+    if (!(error instanceof errors.OIDCProviderError)) throw error;
+    send(
+      400,
+      messagePage('This sign-in is over', 'It took too long, or was started in another browser. Go back to the portal and start again.'),
+    );
+  }
+}
+
+function answerer(opened: Opened): (req: IncomingMessage, res: ServerResponse) => void {
+  const provider = new Provider(opened.issuer, configurationOf(opened));
+  const answer = provider.callback();
+  return (req, res) => {
+    const answered = req.url?.startsWith('/interaction/') === true ? interact(provider, opened, req, res) : answer(req, res);
+    answered.catch(() => {
+      if (!res.headersSent) res.writeHead(500);
+      res.end();
+    });
+  };
+}
+
+const listen = (server: Server, port: number): Promise<number> =>
+  new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
+  });
+
+/** Rejects with EADDRINUSE when the port is taken; 0 takes any. */
+export async function startIdentityProvider(options: IdentityProviderOptions): Promise<IdentityProviderServer> {
+  const server = createServer();
+  const issuer = `http://127.0.0.1:${await listen(server, options.port)}`;
+  let answer = (_req: IncomingMessage, res: ServerResponse): void => {
+    res.writeHead(503, { 'retry-after': '1' }).end();
+  };
+  server.on('request', (req, res) => answer(req, res));
+  return {
+    issuer,
+    settings: {
+      issuer,
+      audience,
+      jwksUri: `${issuer}/jwks`,
+      userinfoUri: `${issuer}/me`,
+      client: { id: portalId, secret: options.secrets.portalSecret },
+    },
+    agent: { id: agentId, secret: options.secrets.agentSecret, tokenUrl: `${issuer}/token` },
+    serve: (portalUrl) => {
+      answer = answerer({ ...options, issuer, portalUrl });
+    },
+    stop: async () => {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}

@@ -1,0 +1,88 @@
+// What a person does with their own sessions. A session that ends is dead at the next request: each one looks its session up.
+import type { CallerCtx, RequestCtx } from '../../core/ctx.ts';
+import { invalid, notFound } from '../../core/errors.ts';
+import { allPermissions } from '../../core/permissions.ts';
+import { instant } from '../../http/fields.ts';
+import { type PageQuery, toPage } from '../../http/page.ts';
+import { unauthorized } from '../../identity/principal.ts';
+import { chooseOrganization, enterOrganization, inPersonTransaction, listSessions } from '../../identity/sessions.store.ts';
+import { endSessions } from '../../identity/sign-in.ts';
+import { membershipsOf } from '../../identity/users.store.ts';
+import { writeAudit } from '../audit.store.ts';
+import { readMetrics } from './whoami.store.ts';
+
+export async function describeCaller(ctx: RequestCtx) {
+  const { user, organization, role, permissions, credential } = ctx.principal;
+  const { storage, activeUsers, activeKeys, creditsUsed, resetsAt } = await readMetrics(ctx);
+  const granted = ctx.settings.agentCreditsPerMonth;
+  const agentCredits = { granted, used: creditsUsed, remaining: Math.max(0, granted - creditsUsed), resetsAt: instant(resetsAt) };
+  return {
+    user,
+    organization,
+    membership: { role },
+    credential,
+    permissions: allPermissions.filter((permission) => permissions.has(permission)),
+    metrics: { monthlyActiveUsers: activeUsers, storage, activeApiKeys: activeKeys, agentCredits },
+  };
+}
+
+/** Undefined for a token: only a session's request is made with one. */
+const currentSession = ({ caller }: CallerCtx): string | undefined =>
+  caller.credential.kind === 'session' ? caller.credential.id : undefined;
+
+export async function listOwnSessions(ctx: CallerCtx, page: PageQuery) {
+  const userId = ctx.caller.user.id;
+  const { rows, total } = await inPersonTransaction(ctx, userId, (tx) => listSessions(tx, userId, page, ctx.settings.session));
+  const view = rows.map((row) => ({
+    id: row.id,
+    createdAt: instant(row.created_at),
+    lastSeenAt: instant(row.last_seen_at),
+    expiresAt: instant(row.expires_at),
+    ip: row.ip,
+    userAgent: row.user_agent,
+    current: row.id === currentSession(ctx),
+  }));
+  return toPage(view, total, page);
+}
+
+export async function endOwnSession(ctx: CallerCtx, id: string): Promise<void> {
+  const ended = await endSessions(ctx, ctx.caller, { only: id }, ctx);
+  if (ended.length === 0) throw notFound('Session');
+}
+
+export const endOtherSessions = async (ctx: CallerCtx): Promise<void> => {
+  await endSessions(ctx, ctx.caller, { except: currentSession(ctx) ?? null }, ctx);
+};
+
+/** Newest first. A key acts for one organization and learns of no other. */
+export async function listOwnOrganizations(ctx: CallerCtx, page: PageQuery, q: string | undefined) {
+  const { user, credential, principal } = ctx.caller;
+  const own = principal === undefined ? [] : [{ organization: principal.organization, role: principal.role }];
+  const all = credential.kind === 'api-key' ? own : (await membershipsOf(ctx, user.id)).reverse();
+  const found = q === undefined ? all : all.filter(({ organization }) => organization.name.toLowerCase().includes(q.toLowerCase()));
+  const shown = found.slice((page.page - 1) * page.pageSize, page.page * page.pageSize).map(({ organization, role }) => ({
+    ...organization,
+    role: { id: role.id, name: role.name },
+    active: organization.id === principal?.organization.id,
+  }));
+  return toPage(shown, found.length, page);
+}
+
+export async function chooseActiveOrganization(ctx: CallerCtx, organizationId: string) {
+  const { user, credential, principal } = ctx.caller;
+  const sessionId = currentSession(ctx);
+  if (sessionId === undefined) {
+    const reason = 'A token names its organization in the header x-organization-id';
+    throw invalid('Only a session has an active organization', [{ path: '', code: 'no_session', message: reason }]);
+  }
+  const chosen = (await membershipsOf(ctx, user.id)).find(({ organization }) => organization.id === organizationId);
+  if (chosen === undefined) throw notFound('Organization');
+  await inPersonTransaction(ctx, user.id, async (tx) => {
+    if (!(await chooseOrganization(tx, user.id, sessionId, organizationId))) throw unauthorized();
+    await enterOrganization(tx, organizationId);
+    const author = { organizationId, principal: { user, credential }, ip: ctx.ip, requestId: ctx.requestId };
+    const changes = { organizationId: { from: principal?.organization.id ?? null, to: organizationId } };
+    await writeAudit(tx, author, { action: 'session.choose-organization', target: { type: 'session', id: sessionId }, changes });
+  });
+  return { organization: chosen.organization, role: { id: chosen.role.id, name: chosen.role.name } };
+}

@@ -1,0 +1,130 @@
+// A person in a real browser: from the reference page to the identity provider, back with a session, a request with it, and out.
+import type { Browser } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { type SignInSite, startSignInSite } from '../setup/identity-provider.ts';
+import { makeOrganization } from '../setup/organization.ts';
+import { launchChromium, looks, openVisit, overflowOf, saveScreenshot, type Visit } from './chromium.ts';
+
+let database: TestDatabase;
+let site: SignInSite;
+let browser: Browser;
+let visits: Visit[] = [];
+
+beforeAll(async () => {
+  database = await testDatabase();
+  await makeOrganization(database.ctx, { name: 'Aster Company', ownerEmail: 'owner@acme.example' });
+  site = await startSignInSite({
+    ctx: database.ctx,
+    people: [
+      { id: 'owner', email: 'owner@acme.example', name: 'Owner of Aster', about: 'Owner: may do everything' },
+      {
+        id: 'unverified',
+        email: 'unverified@acme.example',
+        name: 'Nobody',
+        about: 'Has an e-mail that nobody verified',
+        emailVerified: false,
+      },
+    ],
+  });
+  browser = await launchChromium();
+});
+afterAll(async () => {
+  await browser.close();
+  await site.stop();
+  await database.close();
+});
+afterEach(async () => {
+  for (const { context } of visits) await context.close();
+  visits = [];
+});
+
+async function visit(options: Parameters<typeof openVisit>[1] = {}): Promise<Visit> {
+  const made = await openVisit(browser, options);
+  visits.push(made);
+  await made.page.goto(`${site.origin}/`);
+  await made.page.locator('.opblock').first().waitFor();
+  return made;
+}
+
+async function execute({ page }: Visit, method: string, path: string, body?: string) {
+  const operation = page.locator(`.opblock-${method}`, { has: page.locator(`[data-path="${path}"]`) });
+  await operation.locator('.opblock-summary-control').click();
+  await operation.getByRole('button', { name: 'Try it out' }).click();
+  if (body !== undefined) await operation.locator('textarea').fill(body);
+  const answered = page.waitForResponse((response) => response.url().endsWith(path));
+  await operation.getByRole('button', { name: 'Execute' }).click();
+  return answered;
+}
+
+describe.each(looks)('signing in at $name', ({ name, width, colorScheme }) => {
+  it('works from the reference page and back out, and fits its window', async () => {
+    const made = await visit({ viewport: { width, height: 900 }, colorScheme });
+    const { page, complaints } = made;
+    await saveScreenshot(page, `sign-in-${name}-1-open`);
+    await page.getByRole('link', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { name: 'Who do you want to sign in as?' }).waitFor();
+    expect(new URL(page.url()).origin).toBe(site.provider.issuer);
+    await saveScreenshot(page, `sign-in-${name}-2-provider`);
+    expect(await overflowOf(page)).toBe(0);
+    await page.getByRole('button', { name: 'owner@acme.example' }).click();
+    await page.getByText('Signed in as Owner of Aster at Aster Company').waitFor();
+    expect(page.url()).toBe(`${site.origin}/api/platform/v1/openapi/preview`);
+    const response = await execute(made, 'get', '/whoami');
+    expect(response.status()).toBe(200);
+    expect((await response.request().allHeaders())['authorization']).toBeUndefined();
+    await page.locator('.live-responses-table').getByText('"session"').waitFor();
+    expect((await execute(made, 'post', '/api-keys', '{"name": "Made by a session"}')).status()).toBe(201);
+    await page.evaluate('scrollTo(0, 0)');
+    await saveScreenshot(page, `sign-in-${name}-3-signed-in`);
+    expect(await overflowOf(page)).toBe(0);
+    expect(await page.evaluate<string>('document.cookie')).toBe('');
+
+    await page.getByRole('button', { name: 'Sign out', exact: true }).click();
+    await page.getByRole('heading', { name: 'Sign out of the demo identity provider too?' }).waitFor();
+    await saveScreenshot(page, `sign-in-${name}-4-sign-out`);
+    expect(await overflowOf(page)).toBe(0);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('link', { name: 'Sign in' }).waitFor();
+    expect(new URL(page.url()).origin).toBe(site.origin);
+    expect((await made.context.cookies(site.origin)).filter(({ name: cookie }) => cookie.startsWith('portal_'))).toEqual([]);
+    expect(complaints).toEqual([]);
+  });
+
+  it('tells why it did not work', async () => {
+    const made = await visit({ viewport: { width, height: 900 }, colorScheme });
+    await made.page.getByRole('link', { name: 'Sign in' }).click();
+    await made.page.getByRole('button', { name: 'unverified@acme.example' }).click();
+    await made.page.getByRole('heading', { name: 'Your e-mail address is not verified' }).waitFor();
+    await saveScreenshot(made.page, `sign-in-${name}-5-problem`);
+    expect(await overflowOf(made.page)).toBe(0);
+    // The provider still knows who that was, and asks again all the same.
+    await made.page.getByRole('link', { name: 'Sign in as someone else' }).click();
+    await made.page.getByRole('button', { name: 'owner@acme.example' }).click();
+    await made.page.getByText('Signed in as Owner of Aster').waitFor();
+    expect(made.complaints.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([]);
+  });
+});
+
+describe('the session on the reference page', () => {
+  it('yields to a key, comes back when that is dropped, and is found again after a reload', async () => {
+    const made = await visit();
+    const { page } = made;
+    await page.getByRole('link', { name: 'Sign in' }).click();
+    await page.getByRole('button', { name: 'owner@acme.example' }).click();
+    await page.getByText('Signed in as Owner of Aster').waitFor();
+    await page.locator('.opblock').first().waitFor();
+    const created = await execute(made, 'post', '/api-keys', '{"name": "For the page"}');
+    const { secret } = (await created.json()) as { secret: string };
+    await page.getByRole('button', { name: 'Use a key' }).click();
+    await page.getByLabel('API key').fill(secret);
+    await page.getByRole('button', { name: 'Use this key' }).click();
+    await page.getByRole('button', { name: 'Back to the session' }).waitFor();
+    expect((await (await execute(made, 'get', '/whoami')).json()).credential.kind).toBe('api-key');
+    await page.getByRole('button', { name: 'Back to the session' }).click();
+    await page.getByText('Signed in as Owner of Aster').waitFor();
+    await page.reload();
+    await page.getByText('Signed in as Owner of Aster').waitFor();
+    expect(made.complaints).toEqual([]);
+  });
+});

@@ -1,0 +1,121 @@
+// One identity, three credentials: a key, a token and a session of the same person are the same principal, and each of the last two
+// reads and writes in every group of the management interface.
+import type { Express } from 'express';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import type { Caller, Principal } from '../../src/core/ctx.ts';
+import { newId } from '../../src/core/id.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import type { RouteGroup } from '../../src/http/route.ts';
+import { openTokenVerifier } from '../../src/identity/access-token.ts';
+import { identify } from '../../src/identity/principal.ts';
+import { platformRoutes } from '../../src/platform/index.ts';
+import { type Answer, type Api, apiOf } from '../setup/api.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { openBrowser, type SignInSite, startSignInSite } from '../setup/identity-provider.ts';
+import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { sessionApi } from '../setup/sessions.ts';
+
+let database: TestDatabase;
+let site: SignInSite;
+let app: Express;
+let organization: { id: string; ownerId: string };
+let session: string;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  organization = await makeOrganization(database.ctx, { name: 'Acme', ownerEmail: 'owner@acme.example' });
+  site = await startSignInSite({
+    ctx: database.ctx,
+    people: [{ id: 'owner', email: 'owner@acme.example', name: 'Owner of Acme', about: '' }],
+  });
+  app = createApp(site.ctx);
+  const browser = openBrowser();
+  await browser.signIn(site.origin, 'owner');
+  session = browser.session();
+});
+afterAll(async () => {
+  await site.stop();
+  await database.close();
+});
+
+const identified = (given: { authorization?: string; session?: string }): Promise<Caller> =>
+  identify(
+    site.ctx,
+    { authorization: given.authorization, session: given.session, organization: undefined },
+    openTokenVerifier(site.ctx.settings.oidc, site.ctx.log),
+  );
+
+describe('a key, a token and a session of one person', () => {
+  it('are the same principal but for the credential', async () => {
+    const key = await makeKey(database.ctx, organization.id, { permissions: ['write'] });
+    const callers = [
+      await identified({ authorization: `Bearer ${key.secret}` }),
+      await identified({ authorization: `Bearer ${await site.agentToken()}` }),
+      await identified({ session }),
+    ];
+    expect(callers.map(({ credential }) => credential.kind)).toEqual(['api-key', 'oauth', 'session']);
+    const principals = callers.map(({ principal }) => principal).filter((principal): principal is Principal => principal !== undefined);
+    expect(principals).toHaveLength(3);
+    const [byKey, byToken, bySession] = principals.map(({ credential: _credential, ...rest }) => rest);
+    expect(byKey).toMatchObject({ user: { id: organization.ownerId, name: 'Owner of Acme' }, organization: { id: organization.id } });
+    expect(byKey?.permissions.size).toBeGreaterThan(20);
+    expect(byToken).toEqual(byKey);
+    expect(bySession).toEqual(byKey);
+    for (const { user, readOnly, refusal } of callers)
+      expect([user.id, readOnly, refusal]).toEqual([organization.ownerId, false, undefined]);
+  });
+
+  it('are bounded to reading alike: a key by its access level, a token by its scope', async () => {
+    const key = await makeKey(database.ctx, organization.id);
+    const byKey = await identified({ authorization: `Bearer ${key.secret}` });
+    const byToken = await identified({ authorization: `Bearer ${await site.agentToken('portal:read')}` });
+    expect(byToken.principal?.permissions).toEqual(byKey.principal?.permissions);
+    expect([byKey.principal?.permissions.has('sync:read'), byKey.principal?.permissions.has('sync:create')]).toEqual([true, false]);
+  });
+});
+
+type Pair = { read(api: Api): Promise<Answer>; write(api: Api): Promise<Answer> };
+
+async function syncConfig(): Promise<string> {
+  const id = newId();
+  await inTransaction({ db: database.ctx.db, organizationId: organization.id }, (tx) =>
+    tx('sync_configs').insert({ id, organization_id: organization.id, name: id, record_type: id, mode: 'full', deletions: 'none' }),
+  );
+  return id;
+}
+
+const connection = { accountId: '1234567', authentication: { method: 'oauth2', clientId: 'client' } };
+
+/** Of every group one reading and one writing operation; a group without an entry fails below. */
+const groups: Partial<Record<RouteGroup, Pair>> = {
+  Identity: { read: (api) => api('get', '/whoami'), write: (api) => api('delete', '/whoami/sessions') },
+  'ERP connection': {
+    read: async (api) => {
+      await api('put', '/netsuite/connection', connection);
+      return api('get', '/netsuite/connection');
+    },
+    write: (api) => api('put', '/netsuite/connection', connection),
+  },
+  Syncs: { read: (api) => api('get', '/sync-configs'), write: async (api) => api('delete', `/sync-configs/${await syncConfig()}`) },
+  'API Keys': { read: (api) => api('get', '/api-keys'), write: (api) => api('post', '/api-keys', { name: 'x' }) },
+};
+
+const present = [...new Set(platformRoutes.filter(({ access }) => access !== 'public').map(({ group }) => group))];
+
+describe.each(present)('the group %s', (group) => {
+  it.each(['token', 'session'] as const)('is read and written by a %s', async (kind) => {
+    const pair = groups[group];
+    if (pair === undefined) throw new Error(`${group} needs a reading and a writing operation here`);
+    const signInAgain = async () => {
+      const browser = openBrowser();
+      await browser.signIn(site.origin, 'owner');
+      return browser.session();
+    };
+    const api = kind === 'token' ? apiOf(app, await site.agentToken()) : sessionApi(app, await signInAgain(), site.origin);
+    const nobody = kind === 'token' ? apiOf(app, 'not.a.token') : sessionApi(app, 'A'.repeat(43), site.origin);
+    expect((await pair.read(nobody)).status).toBe(401);
+    expect((await pair.read(api)).status).toBe(200);
+    expect([200, 201, 204]).toContain((await pair.write(api)).status);
+  });
+});

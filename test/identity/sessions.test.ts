@@ -1,0 +1,356 @@
+// Sessions: how long they live, who ends them, and that a cookie alone changes nothing from another site.
+import type { Express } from 'express';
+import type { Knex } from 'knex';
+import supertest from 'supertest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import { readConfig } from '../../src/config.ts';
+import { newId } from '../../src/core/id.ts';
+import { openKnex } from '../../src/db/connect.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { apiOf, base, codesOf } from '../setup/api.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { makeKey, makeMember, makeOrganization } from '../setup/organization.ts';
+import { makeSession, sessionApi } from '../setup/sessions.ts';
+import { until } from '../setup/until.ts';
+
+let database: TestDatabase;
+let admin: Knex;
+let app: Express;
+let organization: { id: string; slug: string; ownerId: string };
+
+beforeAll(async () => {
+  database = await testDatabase();
+  admin = openKnex(database.address, null, 1);
+  app = createApp(database.ctx);
+  organization = await makeOrganization(database.ctx, { name: 'Acme' });
+});
+afterAll(async () => {
+  await admin.destroy();
+  await database.close();
+});
+beforeEach(async () => {
+  await database.ctx.db.control.raw('delete from rate_limits');
+  await admin('sessions').delete();
+});
+
+const signedIn = async (userId = organization.ownerId, organizationId: string | null = organization.id) => {
+  const session = await makeSession(database.ctx, userId, organizationId);
+  return { ...session, api: sessionApi(app, session.token) };
+};
+const audit = (organizationId = organization.id) =>
+  admin('audit_log').where('organization_id', organizationId).select<Record<string, unknown>[]>().orderBy('at');
+/** Another organization of the same owner. */
+async function secondOrganization(): Promise<{ id: string; slug: string; ownerId: string }> {
+  const second = await makeOrganization(database.ctx, { name: 'Second' });
+  await inTransaction({ db: database.ctx.db, organizationId: second.id }, async (tx) => {
+    const role = await tx('roles').where({ name: 'viewer' }).first<{ id: string }>('id');
+    await tx('memberships').insert({ organization_id: second.id, user_id: organization.ownerId, role_id: role.id });
+  });
+  return second;
+}
+const leave = (organizationId: string) =>
+  inTransaction({ db: database.ctx.db, organizationId }, (tx) => tx('memberships').where('user_id', organization.ownerId).delete());
+
+describe('a session', () => {
+  it('is stored as a hash and ends when idle for 12 hours or after 7 days, by the database’s clock', async () => {
+    expect(readConfig({}).settings.session).toEqual({ idleMs: 12 * 3_600_000, absoluteMs: 7 * 86_400_000 });
+    const { id, token, api } = await signedIn();
+    expect(JSON.stringify(await admin('sessions').where({ id }).first())).not.toContain(token);
+    const at = (seen: string, made: string) =>
+      admin.raw(
+        `update sessions set last_seen_at = now() - interval '${seen}', created_at = now() - interval '${made}' where id = '${id}'`,
+      );
+    for (const [seen, made, status] of [
+      ['11 hours 59 minutes', '12 hours', 200],
+      ['12 hours 1 second', '12 hours 1 second', 401],
+      ['1 minute', '6 days 23 hours 59 minutes', 200],
+      ['1 minute', '7 days 1 second', 401],
+    ] as const) {
+      await at(seen, made);
+      expect([seen, made, (await api('get', '/whoami')).status]).toEqual([seen, made, status]);
+    }
+  });
+
+  it('is kept by pruning as long as it lives, and taken away after', async () => {
+    const [alive, idle, old] = [await signedIn(), await signedIn(), await signedIn()];
+    await admin.raw(`update sessions set last_seen_at = now() - interval '11 hours 59 minutes' where id = '${alive.id}'`);
+    await admin.raw(`update sessions set last_seen_at = now() - interval '12 hours 1 minute' where id = '${idle.id}'`);
+    await admin.raw(`update sessions set created_at = now() - interval '7 days 1 minute' where id = '${old.id}'`);
+    await admin('used_sign_ins').insert([
+      { state_hash: Buffer.from('old'), used_at: admin.raw("now() - interval '61 minutes'") },
+      { state_hash: Buffer.from('new') },
+    ]);
+    await database.ctx.db.control.raw('select prune_expired()');
+    expect(await admin('sessions').pluck('id')).toEqual([alive.id]);
+    expect((await admin('used_sign_ins').pluck('state_hash')).map(String)).toEqual(['new']);
+  });
+
+  it('goes on while it is used', async () => {
+    const { id, api } = await signedIn();
+    await admin.raw(`update sessions set last_seen_at = now() - interval '11 hours' where id = '${id}'`);
+    await api('get', '/whoami');
+    await until(async () =>
+      (await admin('sessions').where({ id }).whereRaw("last_seen_at > now() - interval '1 minute'").first('id')) === undefined
+        ? undefined
+        : true,
+    );
+  });
+
+  it.each([
+    ['empty', 'portal_session='],
+    ['too short', 'portal_session=abc'],
+    ['too long', `portal_session=${'a'.repeat(5_000)}`],
+    ['of other characters', `portal_session=${'é'.repeat(43)}`],
+    ['a broken escape', 'portal_session=%E0%A4%A'],
+    ['NUL', 'portal_session=%00'],
+    ['quoted', `portal_session="${'a'.repeat(43)}"`],
+    ['unknown', `portal_session=${'a'.repeat(43)}`],
+    ['no pair', ';;;portal_session'],
+    ['an inherited name', '__proto__=x; constructor=y'],
+  ])('401 for a cookie that is %s', async (_name, cookie) => {
+    const answer = await supertest(app).get(`${base}/whoami`).set('cookie', Buffer.from(cookie, 'utf8').toString('latin1'));
+    expect([answer.status, answer.body.error.code]).toEqual([401, 'UNAUTHORIZED']);
+  });
+
+  it('yields to an Authorization header, even to a bad one', async () => {
+    const { token, api } = await signedIn();
+    const key = await makeKey(database.ctx, organization.id);
+    expect((await api('get', '/whoami', undefined, { authorization: `Bearer ${key.secret}` })).body.credential).toEqual({
+      kind: 'api-key',
+      id: key.id,
+    });
+    for (const authorization of ['Bearer psk_wrong', 'Bearer x', 'Basic abc', ''])
+      expect([
+        authorization,
+        (
+          await supertest(app)
+            .get(`${base}/whoami`)
+            .set({ authorization, cookie: `portal_session=${token}` })
+        ).status,
+      ]).toEqual([authorization, 401]);
+  });
+
+  it('says nothing to the public interface', async () => {
+    const { token } = await signedIn();
+    const answer = await supertest(app)
+      .get('/api/public/v1/invoices')
+      .set({ cookie: `portal_session=${token}`, 'x-tenant-id': organization.id });
+    expect(answer.status).toBe(401);
+  });
+});
+
+describe('a request with a session that may change something', () => {
+  const create = (token: string, headers: Record<string, string>) =>
+    sessionApi(app, token, null)('post', '/api-keys', { name: 'x' }, headers);
+
+  it('403 unless it comes from a page of this service', async () => {
+    const { token } = await signedIn();
+    const before = (await admin('api_keys').pluck('id')).length;
+    for (const headers of [
+      {},
+      { origin: 'https://evil.example' },
+      { origin: 'null' },
+      { origin: 'http://127.0.0.1:81' },
+      { origin: 'https://127.0.0.1' },
+      { origin: 'http://127.0.0.1.evil.example' },
+      { referer: 'http://127.0.0.1/' },
+    ] as Record<string, string>[]) {
+      const answer = await create(token, headers);
+      expect([headers, answer.status, codesOf(answer)]).toEqual([headers, 403, ['foreign_origin']]);
+    }
+    const api = sessionApi(app, token, 'https://evil.example');
+    for (const [method, path] of [
+      ['patch', `/api-keys/${newId()}`],
+      ['put', '/netsuite/connection'],
+      ['delete', '/whoami/sessions'],
+    ] as const)
+      expect([method, (await api(method, path, {})).status]).toEqual([method, 403]);
+    expect((await admin('api_keys').pluck('id')).length).toBe(before);
+    expect((await create(token, { origin: 'http://127.0.0.1' })).status).toBe(201);
+  });
+
+  it('reads without an Origin, and a key needs none', async () => {
+    const { token } = await signedIn();
+    expect((await sessionApi(app, token, null)('get', '/api-keys')).status).toBe(200);
+    expect((await sessionApi(app, token, 'https://evil.example')('get', '/api-keys')).status).toBe(200);
+    const { secret } = await makeKey(database.ctx, organization.id, { permissions: ['write'] });
+    const withKey = apiOf(app, secret);
+    expect(
+      (await withKey('post', '/api-keys', { name: 'x' }, { origin: 'https://evil.example', cookie: `portal_session=${token}` })).status,
+    ).toBe(201);
+  });
+});
+
+describe('GET /whoami/sessions', () => {
+  it('lists the living sessions of the caller, newest first, and marks the current one', async () => {
+    const [first, second, dead] = [await signedIn(), await signedIn(), await signedIn()];
+    await admin.raw(`update sessions set last_seen_at = now() - interval '13 hours' where id = '${dead.id}'`);
+    const member = await makeMember(database.ctx, organization.id, 'viewer');
+    await signedIn(member.id);
+    await admin.raw(`update sessions set created_at = now() - interval '6 days 23 hours' where id = '${first.id}'`);
+    const { body } = await second.api('get', '/whoami/sessions');
+    expect(body.pagination).toEqual({ total: 2, page: 1, pageSize: 25, totalPages: 1 });
+    expect(body.data.map(({ id, current }: { id: string; current: boolean }) => [id, current])).toEqual([
+      [second.id, true],
+      [first.id, false],
+    ]);
+    expect(body.data[0]).toEqual({
+      id: second.id,
+      createdAt: expect.stringMatching(/Z$/),
+      lastSeenAt: expect.stringMatching(/Z$/),
+      expiresAt: expect.stringMatching(/Z$/),
+      ip: '127.0.0.1',
+      userAgent: 'test',
+      current: true,
+    });
+    const hoursLeft = body.data.map((session: { expiresAt: string }) =>
+      Math.round((Date.parse(session.expiresAt) - Date.now()) / 3_600_000),
+    );
+    expect(hoursLeft).toEqual([12, 1]);
+    expect((await second.api('get', '/whoami/sessions?pageSize=1&page=2')).body.data.map(({ id }: { id: string }) => id)).toEqual([
+      first.id,
+    ]);
+    expect(JSON.stringify(body)).not.toContain(second.token);
+  });
+
+  it('400 for pages out of bounds and for what is not known; 403 for a key', async () => {
+    const { api } = await signedIn();
+    for (const query of ['pageSize=0', 'pageSize=101', 'page=0', 'q=x'])
+      expect((await api('get', `/whoami/sessions?${query}`)).status).toBe(400);
+    const { secret } = await makeKey(database.ctx, organization.id, { permissions: ['write'] });
+    const answer = await apiOf(app, secret)('get', '/whoami/sessions');
+    expect([answer.status, codesOf(answer)]).toEqual([403, ['sign_in_needed']]);
+  });
+});
+
+describe('DELETE /whoami/sessions', () => {
+  it('ends one at once, leaves a row in the audit log, and 404 the second time', async () => {
+    const [mine, lost] = [await signedIn(), await signedIn()];
+    expect((await lost.api('get', '/whoami')).status).toBe(200);
+    expect((await mine.api('delete', `/whoami/sessions/${lost.id}`)).status).toBe(204);
+    expect((await lost.api('get', '/whoami')).status).toBe(401);
+    expect((await audit()).at(-1)).toMatchObject({
+      action: 'session.end',
+      target_id: lost.id,
+      credential_id: mine.id,
+      actor_id: organization.ownerId,
+    });
+    expect((await mine.api('delete', `/whoami/sessions/${lost.id}`)).status).toBe(404);
+    expect((await mine.api('delete', `/whoami/sessions/${mine.id}`)).status).toBe(204);
+    expect((await mine.api('get', '/whoami')).status).toBe(401);
+  });
+
+  it('answers another person’s as an unknown one, and touches it not', async () => {
+    const mine = await signedIn();
+    const member = await makeMember(database.ctx, organization.id, 'viewer');
+    const theirs = await signedIn(member.id);
+    const [foreign, unknown] = [
+      await mine.api('delete', `/whoami/sessions/${theirs.id}`),
+      await mine.api('delete', `/whoami/sessions/${newId()}`),
+    ];
+    expect([foreign.status, foreign.body.error.message]).toEqual([404, 'Session not found']);
+    expect({ ...foreign.body.error, requestId: '' }).toEqual({ ...unknown.body.error, requestId: '' });
+    expect((await theirs.api('get', '/whoami')).status).toBe(200);
+    expect((await mine.api('delete', '/whoami/sessions/1')).status).toBe(400);
+  });
+
+  it('ends all but the current one, each told to the organization it was in', async () => {
+    const second = await secondOrganization();
+    const [mine, here, there, nowhere] = [
+      await signedIn(),
+      await signedIn(),
+      await signedIn(organization.ownerId, second.id),
+      await signedIn(organization.ownerId, null),
+    ];
+    const member = await makeMember(database.ctx, organization.id, 'viewer');
+    const theirs = await signedIn(member.id);
+    expect((await mine.api('delete', '/whoami/sessions')).status).toBe(204);
+    expect((await admin('sessions').orderBy('created_at').pluck('id')).sort()).toEqual([mine.id, theirs.id].sort());
+    expect((await audit()).at(-1)).toMatchObject({ action: 'session.end', target_id: here.id });
+    expect((await audit(second.id)).map(({ action, target_id }) => [action, target_id])).toEqual([['session.end', there.id]]);
+    expect(JSON.stringify(await audit())).not.toContain(nowhere.id);
+    await leave(second.id);
+  });
+
+  it('says nothing to an organization that the person has left', async () => {
+    const second = await secondOrganization();
+    const [mine, there] = [await signedIn(), await signedIn(organization.ownerId, second.id)];
+    await leave(second.id);
+    expect((await mine.api('delete', `/whoami/sessions/${there.id}`)).status).toBe(204);
+    expect(await audit(second.id)).toEqual([]);
+  });
+});
+
+describe('GET /whoami/organizations and POST /whoami/active-organization', () => {
+  it('lists them newest first with role and choice, and moves the session from one to the other', async () => {
+    const second = await secondOrganization();
+    const { api, id } = await signedIn();
+    const rolesOf = async (query = '') =>
+      (await api('get', `/whoami/organizations${query}`)).body.data.map((item: { id: string; role: { name: string }; active: boolean }) => [
+        item.id,
+        item.role.name,
+        item.active,
+      ]);
+    expect(await rolesOf()).toEqual([
+      [second.id, 'viewer', false],
+      [organization.id, 'owner', true],
+    ]);
+    expect(await rolesOf('?q=SECO')).toEqual([[second.id, 'viewer', false]]);
+    expect(await rolesOf('?pageSize=1&page=2')).toEqual([[organization.id, 'owner', true]]);
+    expect(await rolesOf('?page=9')).toEqual([]);
+    expect((await api('get', '/whoami/organizations?pageSize=101')).status).toBe(400);
+    const chosen = await api('post', '/whoami/active-organization', { organizationId: second.id });
+    expect([chosen.status, chosen.body]).toEqual([
+      200,
+      { organization: { id: second.id, slug: second.slug, name: 'Second' }, role: { id: expect.any(String), name: 'viewer' } },
+    ]);
+    expect((await api('get', '/whoami')).body).toMatchObject({ organization: { id: second.id }, membership: { role: { name: 'viewer' } } });
+    expect((await api('post', '/api-keys', { name: 'x' })).body.error.message).toBe('Missing required permission: api-key:create');
+    expect((await audit(second.id)).at(-1)).toMatchObject({
+      action: 'session.choose-organization',
+      target_id: id,
+      changes: { organizationId: { from: organization.id, to: second.id } },
+    });
+    await leave(second.id);
+    expect((await api('get', '/whoami')).body.organization.id).toBe(organization.id);
+  });
+
+  it('404 for an organization that is not the person’s, as for an unknown one', async () => {
+    const { api, id } = await signedIn();
+    const foreign = await makeOrganization(database.ctx);
+    for (const organizationId of [foreign.id, newId()]) {
+      const answer = await api('post', '/whoami/active-organization', { organizationId });
+      expect([answer.status, answer.body.error.message]).toEqual([404, 'Organization not found']);
+    }
+    expect((await admin('sessions').where({ id }).first()).active_organization_id).toBe(organization.id);
+    expect((await api('post', '/whoami/active-organization', { organizationId: 'x' })).status).toBe(422);
+    expect((await api('post', '/whoami/active-organization', { organizationId: organization.id, x: 1 })).status).toBe(422);
+    expect(await audit(foreign.id)).toEqual([]);
+  });
+
+  it('400 until one of several is chosen', async () => {
+    const second = await secondOrganization();
+    const { api } = await signedIn(organization.ownerId, null);
+    const unclear = await api('get', '/whoami');
+    expect([unclear.status, codesOf(unclear)]).toEqual([400, ['organization_needed']]);
+    expect((await api('get', '/whoami/organizations')).body.data).toHaveLength(2);
+    expect((await api('post', '/whoami/active-organization', { organizationId: organization.id })).status).toBe(200);
+    expect((await api('get', '/whoami')).body.organization.id).toBe(organization.id);
+    await leave(second.id);
+  });
+
+  it('shows a key its own organization alone, and nothing to a restricted one', async () => {
+    const second = await secondOrganization();
+    const { secret } = await makeKey(database.ctx, second.id, { createdBy: organization.ownerId });
+    const { body } = await apiOf(app, secret)('get', '/whoami/organizations');
+    expect(body.data).toEqual([
+      { id: second.id, slug: second.slug, name: 'Second', role: { id: expect.any(String), name: 'viewer' }, active: true },
+    ]);
+    const restricted = await makeKey(database.ctx, second.id, { versions: ['v1'] });
+    expect((await apiOf(app, restricted.secret)('get', '/whoami/organizations')).status).toBe(403);
+    const choosing = await apiOf(app, secret)('post', '/whoami/active-organization', { organizationId: second.id });
+    expect([choosing.status, codesOf(choosing)]).toEqual([403, ['sign_in_needed']]);
+    await leave(second.id);
+  });
+});

@@ -1,0 +1,489 @@
+// Signing in through a real identity provider, and every way in which it must not work.
+import type { Knex } from 'knex';
+import supertest from 'supertest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import { openLog } from '../../src/core/log.ts';
+import { openKnex } from '../../src/db/connect.ts';
+import type { DemoPerson } from '../../src/demo/identity-provider/identity-provider.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { openBrowser, type SignInSite, startSignInSite } from '../setup/identity-provider.ts';
+import { makeOrganization } from '../setup/organization.ts';
+
+let database: TestDatabase;
+let admin: Knex;
+let site: SignInSite;
+let organization: { id: string; ownerId: string };
+let aheadMs = 0;
+const lines: string[] = [];
+
+const people: DemoPerson[] = [
+  { id: 'owner', email: 'owner@acme.example', name: 'Owner of Acme', about: '' },
+  { id: 'stranger', email: 'stranger@acme.example', name: 'Stranger', about: '' },
+];
+const person = (id: string, more: Partial<DemoPerson> = {}): string => {
+  people.push({ id, email: `${id}@acme.example`, name: `Person ${id}`, about: '', ...more });
+  return id;
+};
+
+beforeAll(async () => {
+  database = await testDatabase();
+  admin = openKnex(database.address, null, 1);
+  const clock = { now: () => new Date(Date.now() + aheadMs), monotonicMs: () => performance.now() + aheadMs };
+  const log = openLog('trace', { write: (line: string) => void lines.push(line) });
+  organization = await makeOrganization(database.ctx, { name: 'Acme', ownerEmail: 'owner@acme.example' });
+  site = await startSignInSite({ ctx: { ...database.ctx, clock, log }, people });
+  // Stands in for the invitations' own function until there are invitations.
+  await admin.raw(
+    `create or replace function invited(email text) returns boolean language sql as $$ select email = 'invited@acme.example' $$`,
+  );
+});
+afterAll(async () => {
+  await site.stop();
+  await admin.destroy();
+  await database.close();
+});
+beforeEach(() => database.ctx.db.control.raw('delete from rate_limits'));
+
+const sessions = async (): Promise<number> => Number((await admin('sessions').count<{ count: string }[]>())[0]?.count);
+const users = async (): Promise<string[]> =>
+  (await admin('users').select<{ email: string }[]>('email').orderBy('email')).map(({ email }) => email);
+const audit = (action: string) =>
+  admin('audit_log').where({ action, organization_id: organization.id }).select<Record<string, unknown>[]>().orderBy('at');
+const whoami = async (token: string) =>
+  (await supertest(createApp(site.ctx)).get('/api/platform/v1/whoami').set('cookie', `portal_session=${token}`)).status;
+
+/** What an address of /auth answers to a program: the status and the reason. */
+async function refusal(response: Response) {
+  const body = (await response.json()) as { error: { code: string; details?: { code: string }[] } };
+  expect(response.headers.getSetCookie().some((line) => line.startsWith('portal_session='))).toBe(false);
+  return [response.status, body.error.details?.[0]?.code];
+}
+
+describe('signing in', () => {
+  it('asks the provider by code, PKCE, state and nonce, and keeps what proves them in a sealed cookie', async () => {
+    const browser = openBrowser();
+    const response = await browser.send(`${site.origin}/auth/login`);
+    const url = new URL(response.headers.get('location') ?? '');
+    expect([response.status, url.origin, url.pathname]).toEqual([302, site.provider.issuer, '/auth']);
+    expect(Object.fromEntries(url.searchParams)).toEqual({
+      client_id: 'portal',
+      redirect_uri: `${site.origin}/auth/callback`,
+      response_type: 'code',
+      scope: 'openid email profile',
+      state: expect.stringMatching(/^[\w-]{43}$/),
+      nonce: expect.stringMatching(/^[\w-]{43}$/),
+      code_challenge: expect.stringMatching(/^[\w-]{43}$/),
+      code_challenge_method: 'S256',
+    });
+    const [cookie = ''] = response.headers.getSetCookie();
+    expect(cookie).toMatch(/^portal_sign_in=[^;]+; Max-Age=600; Path=\/auth; Expires=[^;]+; HttpOnly; SameSite=Lax$/);
+    expect(cookie).not.toContain(url.searchParams.get('state'));
+    expect(response.headers.get('cache-control')).toBe('no-store');
+    expect(response.headers.get('referrer-policy')).toBe('no-referrer');
+  });
+
+  it('brings a known person back with a session, a name and a row in the audit log', async () => {
+    const browser = openBrowser({ 'user-agent': `Tester/1 ${'x'.repeat(400)}` });
+    const callback = await browser.throughProvider(await browser.begin(site.origin, '/api/platform/v1/whoami?a=1#part'), 'owner');
+    const response = await browser.send(callback);
+    expect([response.status, response.headers.get('location')]).toEqual([302, `${site.origin}/api/platform/v1/whoami?a=1#part`]);
+    const cookie = response.headers.getSetCookie().find((line) => line.startsWith('portal_session='));
+    expect(cookie).toMatch(/^portal_session=[\w-]{43}; Max-Age=604800; Path=\/; Expires=[^;]+; HttpOnly; SameSite=Lax$/);
+    expect([...browser.jar.keys()]).not.toContain('portal_sign_in');
+    const me = (await (await browser.send(`${site.origin}/api/platform/v1/whoami`)).json()) as { user: object; credential: { id: string } };
+    expect(me).toMatchObject({
+      user: { id: organization.ownerId, email: 'owner@acme.example', name: 'Owner of Acme' },
+      organization: { id: organization.id },
+      credential: { kind: 'session' },
+    });
+    const row = await admin('sessions').where('id', me.credential.id).first();
+    expect(row).toMatchObject({ ip: '127.0.0.1', active_organization_id: organization.id });
+    expect(row.user_agent).toHaveLength(300);
+    expect((await audit('session.start')).at(-1)).toMatchObject({
+      actor_id: organization.ownerId,
+      credential_kind: 'session',
+      target_id: me.credential.id,
+    });
+  });
+
+  it('gives a new token each time and ends the session that the browser still showed', async () => {
+    const browser = openBrowser();
+    await browser.signIn(site.origin, 'owner');
+    const first = browser.session();
+    await browser.signIn(site.origin, 'owner');
+    expect(browser.session()).not.toBe(first);
+    expect([await whoami(first), await whoami(browser.session())]).toEqual([401, 200]);
+    expect((await audit('session.end')).length).toBe(1);
+  });
+
+  it('never takes over a token that somebody planted', async () => {
+    const victim = openBrowser();
+    const planted = 'A'.repeat(43);
+    victim.jar.set('portal_session', { value: planted, path: '/' });
+    await victim.signIn(site.origin, 'owner');
+    expect(victim.session()).not.toBe(planted);
+    expect([await whoami(planted), await whoami(victim.session())]).toEqual([401, 200]);
+  });
+
+  it('marks its cookies Secure unless it is reached by http on this machine', async () => {
+    const secure = await startSignInSite({ ctx: database.ctx, people, publicUrl: 'https://portal.acme.example' });
+    try {
+      const browser = openBrowser();
+      const login = await browser.send(`${secure.origin}/auth/login`);
+      expect(login.headers.getSetCookie()[0]).toMatch(/; HttpOnly; Secure; SameSite=Lax$/);
+      const callback = new URL(await browser.throughProvider(login.headers.get('location') ?? '', 'stranger'));
+      expect(callback.origin).toBe('https://portal.acme.example');
+      people.push({ id: 'second', email: 'owner@acme.example', name: '', about: '' });
+      const again = openBrowser();
+      const back = new URL(await again.throughProvider(await again.begin(secure.origin), 'second'));
+      const response = await again.send(`${secure.origin}/auth/callback${back.search}`);
+      expect(response.headers.get('location')).toBe('https://portal.acme.example/');
+      expect(response.headers.getSetCookie().find((line) => line.startsWith('portal_session='))).toMatch(
+        /; HttpOnly; Secure; SameSite=Lax$/,
+      );
+    } finally {
+      await secure.stop();
+    }
+  });
+});
+
+describe('who may sign in', () => {
+  it('403 without a verified e-mail, and without an account or invitation', async () => {
+    const before = await users();
+    expect(await refusal(await openBrowser().signIn(site.origin, person('unverified', { emailVerified: false })))).toEqual([
+      403,
+      'email_not_verified',
+    ]);
+    expect(await refusal(await openBrowser().signIn(site.origin, 'stranger'))).toEqual([403, 'no_account']);
+    expect(await users()).toEqual(before);
+  });
+
+  it('makes and links a user for whom an invitation waits', async () => {
+    const browser = openBrowser();
+    expect((await browser.signIn(site.origin, person('invited', { email: 'Invited@Acme.Example' }))).status).toBe(302);
+    const here = await (await browser.send(`${site.origin}/auth/session`)).json();
+    expect(here).toMatchObject({
+      signIn: true,
+      session: { user: { email: 'invited@acme.example', name: 'Person invited' }, organization: null },
+    });
+    const me = await browser.send(`${site.origin}/api/platform/v1/whoami`);
+    expect(await refusal(me)).toEqual([403, 'no_organization']);
+    const organizations = await browser.send(`${site.origin}/api/platform/v1/whoami/organizations`);
+    expect([organizations.status, ((await organizations.json()) as { data: unknown[] }).data]).toEqual([200, []]);
+  });
+
+  it('makes anyone a user while sign-up is open, once even when they come twice at once', async () => {
+    const open = await startSignInSite({ ctx: database.ctx, people, settings: { allowSignup: true } });
+    try {
+      person('fresh', { name: ' Fresh\u0000\u0007 person ' });
+      const browsers = [openBrowser(), openBrowser()];
+      const callbacks = await Promise.all(
+        browsers.map(async (browser) => browser.throughProvider(await browser.begin(open.origin), 'fresh')),
+      );
+      const answers = await Promise.all(browsers.map((browser, index) => browser.send(callbacks[index] ?? '')));
+      expect(answers.map(({ status }) => status)).toEqual([302, 302]);
+      expect(await admin('users').where('email', 'fresh@acme.example').select('name')).toEqual([{ name: 'Fresh person' }]);
+    } finally {
+      await open.stop();
+    }
+  });
+
+  it('403 for an e-mail that changed hands, even where sign-up is open', async () => {
+    const open = await startSignInSite({ ctx: database.ctx, people, settings: { allowSignup: true } });
+    try {
+      expect((await openBrowser().signIn(open.origin, person('first-holder', { email: 'shared@acme.example' }))).status).toBe(302);
+      expect(await refusal(await openBrowser().signIn(open.origin, person('next-holder', { email: 'shared@acme.example' })))).toEqual([
+        403,
+        'no_account',
+      ]);
+    } finally {
+      await open.stop();
+    }
+  });
+
+  it('knows a linked person by the subject alone, and keeps the name they have', async () => {
+    const known = people.find(({ id }) => id === 'owner');
+    if (known === undefined) throw new Error('no owner');
+    people[people.indexOf(known)] = { ...known, email: 'moved@acme.example', emailVerified: false, name: 'Another name' };
+    const browser = openBrowser();
+    expect((await browser.signIn(site.origin, 'owner')).status).toBe(302);
+    people[people.findIndex(({ id }) => id === 'owner')] = known;
+    expect(await admin('users').where('id', organization.ownerId).first('email', 'name')).toEqual({
+      email: 'owner@acme.example',
+      name: 'Owner of Acme',
+    });
+  });
+});
+
+describe('400 at the callback', () => {
+  /** Up to the callback, whose address is not yet visited. */
+  async function attempt(alter: (url: URL) => void = () => undefined, returnTo?: string) {
+    const browser = openBrowser();
+    const url = new URL(await browser.begin(site.origin, returnTo));
+    alter(url);
+    return { browser, callback: new URL(await browser.throughProvider(url.href, 'owner')) };
+  }
+
+  it.each<[string, string, (url: URL) => void]>([
+    ['no state', 'sign_in_expired', (url) => url.searchParams.delete('state')],
+    ['another state', 'sign_in_expired', (url) => url.searchParams.set('state', 'x'.repeat(43))],
+    ['two states', 'not_confirmed', (url) => url.searchParams.append('state', 'x')],
+    ['no code', 'not_confirmed', (url) => url.searchParams.delete('code')],
+    ['another code', 'not_confirmed', (url) => url.searchParams.set('code', 'x'.repeat(43))],
+    ['two codes', 'not_confirmed', (url) => url.searchParams.append('code', 'x')],
+    ['the answer of another provider', 'not_confirmed', (url) => url.searchParams.set('iss', 'https://elsewhere.example')],
+    ['an error of the provider', 'provider_refused', (url) => url.searchParams.set('error', 'server_error')],
+  ])('for %s', async (_name, code, alter) => {
+    const { browser, callback } = await attempt();
+    const before = await sessions();
+    alter(callback);
+    expect(await refusal(await browser.send(callback.href))).toEqual([400, code]);
+    expect(await sessions()).toBe(before);
+  });
+
+  it.each<[string, (url: URL) => void]>([
+    ['another nonce', (url) => url.searchParams.set('nonce', 'x'.repeat(43))],
+    ['the code of another verifier', (url) => url.searchParams.set('code_challenge', 'x'.repeat(43))],
+  ])('for %s', async (_name, alter) => {
+    const { browser, callback } = await attempt(alter);
+    expect(await refusal(await browser.send(callback.href))).toEqual([400, 'not_confirmed']);
+  });
+
+  it('when the person cancels', async () => {
+    const browser = openBrowser();
+    const callback = await browser.throughProvider(await browser.begin(site.origin), null);
+    expect(await refusal(await browser.send(callback))).toEqual([400, 'provider_refused']);
+  });
+
+  it('in a browser that did not start it, with no cookie, another attempt’s cookie or a changed one', async () => {
+    const { browser, callback } = await attempt();
+    const other = openBrowser();
+    expect(await refusal(await other.send(callback.href))).toEqual([400, 'sign_in_expired']);
+    await other.begin(site.origin);
+    expect(await refusal(await other.send(callback.href))).toEqual([400, 'sign_in_expired']);
+    const box = browser.jar.get('portal_sign_in')?.value ?? '';
+    for (const value of ['', 'x', `${box.slice(0, -3)}AAA`, box.split('.').slice(0, 3).join('.'), '%E0%A4%A']) {
+      browser.jar.set('portal_sign_in', { value, path: '/auth' });
+      expect(await refusal(await browser.send(callback.href))).toEqual([400, 'sign_in_expired']);
+    }
+    browser.jar.set('portal_sign_in', { value: box, path: '/auth' });
+    expect((await browser.send(callback.href)).status).toBe(302);
+  });
+
+  it('after ten minutes', async () => {
+    const { browser, callback } = await attempt();
+    aheadMs = 600_001;
+    expect(await refusal(await browser.send(callback.href))).toEqual([400, 'sign_in_expired']);
+    aheadMs = 0;
+  });
+
+  it('when it is played again, even with the cookie kept, and one of two at once', async () => {
+    const { browser, callback } = await attempt();
+    const cookie = `portal_sign_in=${browser.jar.get('portal_sign_in')?.value}`;
+    const replay = () => fetch(callback, { headers: { cookie }, redirect: 'manual' });
+    const before = await sessions();
+    const statuses = (await Promise.all([replay(), replay(), replay()])).map(({ status }) => status);
+    expect(statuses.sort()).toEqual([302, 400, 400]);
+    expect(await refusal(await replay())).toEqual([400, 'sign_in_expired']);
+    expect(await sessions()).toBe(before + 1);
+  });
+
+  it('counts against the address: 429 after the twentieth of a minute', async () => {
+    const statuses: number[] = [];
+    for (let index = 0; index < 21; index += 1) statuses.push((await fetch(`${site.origin}/auth/callback?code=${index}&state=x`)).status);
+    expect([statuses.indexOf(429), statuses[0]]).toEqual([20, 400]);
+    expect((await openBrowser().signIn(site.origin, 'owner')).status).toBe(302);
+  });
+});
+
+describe('prompt', () => {
+  it('is handed to the provider, and 400 for one that is not known', async () => {
+    const location = (await fetch(`${site.origin}/auth/login?prompt=login`, { redirect: 'manual' })).headers.get('location') ?? '';
+    expect(new URL(location).searchParams.get('prompt')).toBe('login');
+    expect((await fetch(`${site.origin}/auth/login?prompt=none`, { redirect: 'manual' })).status).toBe(400);
+  });
+});
+
+describe('returnTo', () => {
+  it.each([
+    'https://evil.example',
+    '//evil.example',
+    '/\\evil.example',
+    '\\/evil.example',
+    '/\t/evil.example',
+    '/\n/evil.example',
+    ' /x',
+    'javascript:alert(1)',
+    'evil.example',
+    '',
+    '/ü',
+    `/${'x'.repeat(1_001)}`,
+    '/a\u0000',
+    '/a\\b',
+  ])('400 for %j', async (returnTo) => {
+    const response = await fetch(`${site.origin}/auth/login?returnTo=${encodeURIComponent(returnTo)}`, { redirect: 'manual' });
+    expect(await refusal(response)).toEqual([400, 'foreign_address']);
+  });
+
+  it('400 for two of them and for what is not known', async () => {
+    for (const query of ['returnTo=/a&returnTo=/b', 'next=/a'])
+      expect((await fetch(`${site.origin}/auth/login?${query}`, { redirect: 'manual' })).status).toBe(400);
+  });
+
+  it.each(['/.//evil.example', '/./\u002f/evil.example', '/%2f/evil.example', '/@evil.example', '/..//evil.example'])(
+    'stays here for %j',
+    async (returnTo) => {
+      const browser = openBrowser();
+      const callback = await browser.throughProvider(await browser.begin(site.origin, returnTo), 'owner');
+      const location = (await browser.send(callback)).headers.get('location') ?? '';
+      expect(new URL(location, `${site.origin}/auth/callback`).origin).toBe(site.origin);
+      expect(location.startsWith(`${site.origin}/`)).toBe(true);
+    },
+  );
+});
+
+describe('POST /auth/logout', () => {
+  const signedIn = async () => {
+    const browser = openBrowser();
+    await browser.signIn(site.origin, 'owner');
+    return browser;
+  };
+
+  it('ends the session for good and says where the provider ends its own', async () => {
+    const browser = await signedIn();
+    const token = browser.session();
+    const response = await browser.send(`${site.origin}/auth/logout`, { method: 'POST', headers: { origin: site.origin } });
+    expect(response.status).toBe(204);
+    const next = new URL(response.headers.get('location') ?? '');
+    expect([next.origin, next.pathname]).toEqual([site.provider.issuer, '/session/end']);
+    expect(Object.fromEntries(next.searchParams)).toEqual({ client_id: 'portal', post_logout_redirect_uri: `${site.origin}/` });
+    expect([browser.session(), await whoami(token)]).toEqual(['', 401]);
+    expect((await audit('session.end')).at(-1)).toMatchObject({ actor_email: 'owner@acme.example', credential_kind: 'session' });
+    expect((await browser.send(next.href)).status).toBe(200);
+  });
+
+  it('sends a browser on to the provider, which asks and comes back', async () => {
+    const browser = await signedIn();
+    const form = {
+      method: 'POST',
+      headers: { origin: site.origin, accept: 'text/html', 'content-type': 'application/x-www-form-urlencoded' },
+    };
+    const response = await browser.send(`${site.origin}/auth/logout`, { ...form, body: 'a=b' });
+    expect([response.status, new URL(response.headers.get('location') ?? '').pathname]).toEqual([303, '/session/end']);
+  });
+
+  it('403 without the Origin of this service, and the session lives', async () => {
+    const browser = await signedIn();
+    for (const headers of [
+      {},
+      { origin: 'https://evil.example' },
+      { origin: 'null' },
+      { origin: `${site.origin}.evil.example` },
+    ] as const) {
+      const response = await browser.send(`${site.origin}/auth/logout`, { method: 'POST', headers: { ...headers } });
+      expect(response.status).toBe(403);
+    }
+    expect(await whoami(browser.session())).toBe(200);
+  });
+
+  it('is the same for whoever is not signed in, and 405 by GET', async () => {
+    for (const cookie of ['', 'portal_session=x', `portal_session=${'A'.repeat(43)}`]) {
+      const response = await fetch(`${site.origin}/auth/logout`, { method: 'POST', headers: { origin: site.origin, cookie } });
+      expect(response.status).toBe(204);
+    }
+    const response = await fetch(`${site.origin}/auth/logout`);
+    expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST']);
+  });
+});
+
+describe('GET /auth/session', () => {
+  it('says whether one can sign in here and who is, without a credential', async () => {
+    const nobody = await fetch(`${site.origin}/auth/session`, { headers: { cookie: 'portal_session=nonsense' } });
+    expect([nobody.status, await nobody.json()]).toEqual([200, { signIn: true, session: null }]);
+    const browser = openBrowser();
+    await browser.signIn(site.origin, 'owner');
+    expect(await (await browser.send(`${site.origin}/auth/session`)).json()).toMatchObject({
+      session: { user: { email: 'owner@acme.example' }, organization: { id: organization.id } },
+    });
+    const off = await supertest(createApp(database.ctx)).get('/auth/session');
+    expect(off.body).toEqual({ signIn: false, session: null });
+  });
+});
+
+describe('problems', () => {
+  it('404 in words where no provider is configured', async () => {
+    const app = createApp(database.ctx);
+    for (const path of ['/auth/login', '/auth/callback?code=x']) {
+      const answer = await supertest(app).get(path);
+      expect([answer.status, answer.body.error.code]).toEqual([404, 'NOT_FOUND']);
+      expect(answer.body.error.message).toContain('no identity provider is configured');
+    }
+    expect((await supertest(app).post('/auth/logout').set('origin', 'http://127.0.0.1')).status).toBe(404);
+    const page = await supertest(app).get('/auth/login').set('accept', 'text/html');
+    expect(page.text).not.toContain('Sign in again');
+  });
+
+  it('503 while the provider is away, and sign-in works once it is back', async () => {
+    const away = await startSignInSite({ ctx: database.ctx, people });
+    const { port } = new URL(away.provider.issuer);
+    await away.provider.stop();
+    try {
+      const down = await fetch(`${away.origin}/auth/login`, { redirect: 'manual' });
+      expect([down.status, down.headers.get('retry-after')]).toEqual([503, '10']);
+      const { createServer } = await import('node:http');
+      const { issuer } = away.provider;
+      const back = createServer((_req, res) => {
+        const metadata = {
+          issuer,
+          authorization_endpoint: `${issuer}/auth`,
+          token_endpoint: `${issuer}/token`,
+          jwks_uri: `${issuer}/jwks`,
+        };
+        res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(metadata));
+      });
+      await new Promise<void>((resolve) => back.listen(Number(port), '127.0.0.1', resolve));
+      try {
+        expect((await fetch(`${away.origin}/auth/login`, { redirect: 'manual' })).status).toBe(302);
+      } finally {
+        back.closeAllConnections();
+        await new Promise((resolve) => back.close(resolve));
+      }
+    } finally {
+      await away.stop();
+    }
+  });
+
+  it('are a plain page for a person: a strict policy, no script, nothing of what the provider wrote', async () => {
+    const browser = openBrowser({ accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' });
+    const callback = new URL(await browser.throughProvider(await browser.begin(site.origin), 'owner'));
+    callback.searchParams.set('error', '<script>alert(1)</script>');
+    callback.searchParams.set('error_description', '<img src=x onerror=alert(2)>');
+    const response = await browser.send(callback.href);
+    const page = await response.text();
+    expect([response.status, response.headers.get('content-type'), response.headers.get('cache-control')]).toEqual([
+      400,
+      'text/html; charset=utf-8',
+      'no-store',
+    ]);
+    expect(response.headers.get('content-security-policy')).toMatch(
+      /^default-src 'none'; style-src 'sha256-[^']+'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
+    );
+    expect(page).not.toMatch(/script|onerror|alert/);
+    expect(page).toContain('href="/auth/login"');
+  });
+
+  it('leave neither codes, tokens, states nor verifiers in the log', async () => {
+    const browser = openBrowser();
+    const callback = new URL(await browser.throughProvider(await browser.begin(site.origin), 'owner'));
+    const box = browser.jar.get('portal_sign_in')?.value ?? '';
+    await browser.send(callback.href);
+    const log = lines.join('\n');
+    expect(log).toContain('/auth/callback');
+    for (const secret of [callback.searchParams.get('code'), callback.searchParams.get('state'), box, browser.session()]) {
+      expect((secret ?? '').length).toBeGreaterThan(20);
+      expect(log).not.toContain(secret);
+    }
+    expect(log).not.toMatch(/code_verifier|id_token|access_token|eyJ/);
+  });
+});

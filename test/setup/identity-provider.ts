@@ -1,0 +1,139 @@
+// A real identity provider and the service that signs people in through it, both listening, and a browser that follows addresses
+// by hand: it keeps cookies by name and path, and shows every step.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createApp } from '../../src/app.ts';
+import type { Ctx } from '../../src/core/ctx.ts';
+import type { Settings } from '../../src/core/settings.ts';
+import { type DemoPerson, type IdentityProviderServer, startIdentityProvider } from '../../src/demo/identity-provider/identity-provider.ts';
+import { makeSecrets } from '../../src/demo/identity-provider/secrets.ts';
+
+export type SignInSite = {
+  readonly origin: string;
+  readonly ctx: Ctx;
+  readonly provider: IdentityProviderServer;
+  /** May be changed at any time. */
+  readonly people: DemoPerson[];
+  /** A token of the provider for the first of the people. */
+  agentToken(scope?: string): Promise<string>;
+  stop(): Promise<void>;
+};
+
+type Options = {
+  readonly ctx: Ctx;
+  readonly people: DemoPerson[];
+  readonly settings?: Partial<Settings>;
+  /** What the service calls itself; where it listens unless told otherwise. */
+  readonly publicUrl?: string;
+};
+
+export async function startSignInSite({ ctx, people, settings = {}, publicUrl }: Options): Promise<SignInSite> {
+  const secrets = await makeSecrets();
+  const provider = await startIdentityProvider({
+    port: 0,
+    people,
+    agentFor: people[0]?.id ?? '',
+    secrets,
+    nowMs: () => performance.now(),
+  });
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const own: Settings = { ...ctx.settings, publicUrl: publicUrl ?? origin, oidc: provider.settings, ...settings };
+  const running = { ...ctx, settings: own };
+  server.on('request', createApp(running));
+  provider.serve(own.publicUrl);
+  return {
+    origin,
+    ctx: running,
+    provider,
+    people,
+    async agentToken(scope) {
+      const response = await fetch(provider.agent.tokenUrl, {
+        method: 'POST',
+        headers: { authorization: `Basic ${Buffer.from(`${provider.agent.id}:${provider.agent.secret}`).toString('base64')}` },
+        body: new URLSearchParams({
+          grant_type: 'client_credentials',
+          resource: provider.settings.audience,
+          ...(scope !== undefined && { scope }),
+        }),
+      });
+      const { access_token: token } = (await response.json()) as { access_token?: string };
+      if (token === undefined) throw new Error(`no token: ${response.status}`);
+      return token;
+    },
+    stop: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      await provider.stop();
+    },
+  };
+}
+
+type Cookie = { readonly value: string; readonly path: string };
+type Sent = { readonly method?: string; readonly headers?: Record<string, string>; readonly body?: URLSearchParams | string };
+
+export function openBrowser(headers: Record<string, string> = {}) {
+  const jar = new Map<string, Cookie>();
+
+  function keep(line: string): void {
+    const [pair = '', ...attributes] = line.split(';').map((part) => part.trim());
+    const at = pair.indexOf('=');
+    const attribute = (name: string) => attributes.find((text) => text.toLowerCase().startsWith(`${name}=`))?.slice(name.length + 1);
+    const expires = attribute('expires');
+    const gone = attribute('max-age') === '0' || (expires !== undefined && new Date(expires).getTime() <= Date.now());
+    if (gone) jar.delete(pair.slice(0, at));
+    else jar.set(pair.slice(0, at), { value: pair.slice(at + 1), path: attribute('path') ?? '/' });
+  }
+
+  async function send(url: string, { method = 'GET', headers: more = {}, body }: Sent = {}): Promise<Response> {
+    const { pathname } = new URL(url);
+    const cookie = [...jar]
+      .filter(([, { path }]) => path === '/' || pathname === path || pathname.startsWith(`${path}/`))
+      .map(([name, { value }]) => `${name}=${value}`)
+      .join('; ');
+    const response = await fetch(url, {
+      method,
+      headers: { ...headers, ...more, ...(cookie !== '' && { cookie }) },
+      redirect: 'manual',
+      ...(body !== undefined && { body }),
+    });
+    for (const line of response.headers.getSetCookie()) keep(line);
+    return response;
+  }
+
+  const locationOf = (response: Response, from: string): string => new URL(response.headers.get('location') ?? '', from).href;
+
+  /** From an address of the provider to the address of the callback, which is not visited; null cancels. */
+  async function throughProvider(start: string, personId: string | null): Promise<string> {
+    let at = start;
+    for (let step = 0; step < 10; step += 1) {
+      const isPage = new URL(at).pathname.startsWith('/interaction/');
+      const form = new URLSearchParams(personId === null ? { cancel: 'yes' } : { person: personId });
+      const response = await send(at, isPage ? { method: 'POST', body: form } : {});
+      if (response.status < 300 || response.status >= 400) throw new Error(`${response.status} at ${at}: ${await response.text()}`);
+      at = locationOf(response, at);
+      if (new URL(at).pathname === '/auth/callback') return at;
+    }
+    throw new Error('the provider never came back');
+  }
+
+  return {
+    jar,
+    send,
+    throughProvider,
+    /** The provider's address that /auth/login sends to. */
+    async begin(origin: string, returnTo?: string): Promise<string> {
+      const response = await send(`${origin}/auth/login${returnTo === undefined ? '' : `?returnTo=${encodeURIComponent(returnTo)}`}`);
+      if (response.status !== 302) throw new Error(`${response.status} ${await response.text()}`);
+      return locationOf(response, origin);
+    },
+    /** The whole way; answers what the callback answered. */
+    async signIn(origin: string, personId: string): Promise<Response> {
+      const callback = await throughProvider(await this.begin(origin), personId);
+      return send(callback);
+    },
+    session: (): string => jar.get('portal_session')?.value ?? '',
+  };
+}
+export type Browser = ReturnType<typeof openBrowser>;
