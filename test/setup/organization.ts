@@ -1,8 +1,11 @@
 // Organizations and keys for tests, made by the same code that operators and callers use.
+import { randomBytes } from 'node:crypto';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { newId } from '../../src/core/id.ts';
 import { inTransaction, type Tx } from '../../src/db/transaction.ts';
+import { sessionCookieName } from '../../src/http/authenticate.ts';
 import { makeApiKey } from '../../src/identity/api-key.ts';
+import { hashSessionToken, inPersonTransaction } from '../../src/identity/sessions.store.ts';
 import { createOrganization } from '../../src/platform/organizations/organizations.service.ts';
 
 let made = 0;
@@ -62,4 +65,14 @@ export async function makeMember(
     await tx('roles').insert({ id, organization_id: organizationId, name: `role ${id}`, permissions });
     return id;
   }
+}
+
+/** A session as signing in would make it. Send `cookie` with the origin of `ctx.settings.publicUrl`. */
+export async function makeSession(ctx: Ctx, userId: string, organizationId: string | null = null): Promise<{ id: string; cookie: string }> {
+  const token = randomBytes(32).toString('base64url');
+  const id = newId();
+  await inPersonTransaction(ctx, userId, (tx) =>
+    tx('sessions').insert({ id, token_hash: hashSessionToken(token), user_id: userId, active_organization_id: organizationId }),
+  );
+  return { id, cookie: `${sessionCookieName}=${token}` };
 }
