@@ -1,4 +1,5 @@
 // What a good answer of every operation is: described, counted, recorded once, free of secrets, and repeatable by its key.
+import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { newId } from '../../../src/core/id.ts';
 import { goodStatus, type Route } from '../../../src/http/route.ts';
@@ -18,16 +19,20 @@ export function answerProblems(walk: Walk, route: Route, answer: Answer): string
     problems.push('names another request id in its body than in its header');
   if (answer.status !== 401 && (answer.headers['ratelimit'] === undefined || answer.headers['ratelimit-policy'] === undefined))
     problems.push(`${answer.status} has no RateLimit headers`);
+  if ([...walk.secrets].some((secret) => answer.text.includes(secret))) problems.push('its answer holds a secret');
   return problems;
 }
 
-/** Every text that was sent or answered in a field whose name says that it is secret, or that is shown once. */
-function noteSecrets(walk: Walk, route: Route, sent: Sent, answer: Answer): void {
+/** Every text that was sent in a field whose name says that it is secret. */
+function noteSentSecrets(walk: Walk, sent: Sent): void {
   const look = (value: unknown, name: string): void => {
     if (typeof value === 'string' && value.length >= 8 && /secret|password|privatekey|token$/i.test(name)) walk.secrets.add(value);
     if (typeof value === 'object' && value !== null) for (const [key, item] of Object.entries(value)) look(item, key);
   };
   look(sent.body, '');
+}
+/** What is shown once is a secret from then on. */
+function noteShownSecrets(walk: Walk, route: Route, answer: Answer): void {
   for (const name of route.writeOnce ?? []) if (typeof answer.body?.[name] === 'string') walk.secrets.add(answer.body[name]);
 }
 
@@ -37,9 +42,10 @@ export async function goodAnswer(walk: Walk, route: Route): Promise<string[]> {
   if (found === undefined) return [missingBuilder(route)];
   const site = await found.site();
   const sent = await found.builder.build(site);
+  noteSentSecrets(walk, sent);
   const answer = await walk.send(route, sent, rightful(route, site));
-  noteSecrets(walk, route, sent, answer);
   const problems = answerProblems(walk, route, answer);
+  noteShownSecrets(walk, route, answer);
   if (answer.status !== goodStatus(route)) problems.push(`the builder's request was answered ${answer.status} ${answer.text}`);
   const rows = await walk.auditRows(String(answer.headers['x-request-id']));
   const wanted = found.builder.auditRows ?? (isWrite(route) ? 1 : 0);
@@ -82,6 +88,7 @@ export async function repeated(walk: Walk, route: Route): Promise<string[]> {
   const sent = await found.builder.build(site);
   const headers = { 'idempotency-key': newId() };
   const first = await walk.send(route, sent, rightful(route, site), { headers });
+  noteShownSecrets(walk, route, first);
   const second = await walk.send(route, sent, rightful(route, site), { headers });
   const problems: string[] = [];
   if (first.status !== goodStatus(route)) problems.push(`the builder's request was answered ${first.status} ${first.text}`);
@@ -89,8 +96,7 @@ export async function repeated(walk: Walk, route: Route): Promise<string[]> {
   if (first.headers['idempotency-replayed'] !== undefined) problems.push('a first request was answered as a repeated one');
   const hidden = Object.fromEntries((route.writeOnce ?? []).map((name) => [name, null]));
   const expected = first.body === undefined ? undefined : { ...first.body, ...hidden };
-  const sorted = (body: object | undefined) => JSON.stringify(Object.entries(body ?? {}).sort());
-  if (second.status !== first.status || sorted(second.body) !== sorted(expected))
+  if (second.status !== first.status || !isDeepStrictEqual(second.body, expected))
     problems.push(`a repeated request was answered ${second.status} ${second.text} after ${first.status} ${first.text}`);
   const body = otherBody(route, sent.body);
   const other = await walk.send(route, sent, rightful(route, site), { headers, body: JSON.stringify(body) });
@@ -99,10 +105,14 @@ export async function repeated(walk: Walk, route: Route): Promise<string[]> {
   return [...problems, ...answerProblems(walk, route, second)];
 }
 
-/** After everything else: whatever was secret stands in no row, no log line. */
+/** Private keys and signed tokens, whosever they are. */
+const neverKept = /PRIVATE KEY|eyJ[\w-]{8,}\.eyJ/;
+
+/** After everything else: whatever was secret stands in no row and no log line. */
 export async function leakedSecrets(walk: Walk): Promise<string[]> {
   const places = { 'the database': await walk.storedText(), 'the log': walk.lines.join('') };
-  return [...walk.secrets].flatMap((secret) =>
-    Object.entries(places).flatMap(([place, text]) => (text.includes(secret) ? [`${place} holds ${secret.slice(0, 8)}…`] : [])),
-  );
+  return Object.entries(places).flatMap(([place, text]) => [
+    ...[...walk.secrets].filter((secret) => text.includes(secret)).map((secret) => `${place} holds ${secret.slice(0, 8)}…`),
+    ...(neverKept.test(text) ? [`${place} holds a private key or a token`] : []),
+  ]);
 }
