@@ -49,8 +49,13 @@ export type Builder = {
   readonly alone?: boolean;
   /** How many rows of the audit log one call leaves, where it isn't one for a write; say why in a comment. */
   readonly auditRows?: number;
-  /** Grants something: a caller who holds just the permission may be refused with the code `escalation`. */
-  readonly grants?: boolean;
+  /**
+   * Codes of 403 answers that a caller who may call it can still meet: `escalation` where it grants something, say. The owner
+   * never meets them.
+   */
+  readonly mayRefuse?: readonly string[];
+  /** Takes the organization, or the caller's own credential, away with it: every request gets a fixture of its own. */
+  readonly destroys?: boolean;
   /** A real round trip that costs: fewer inputs. */
   readonly inputs?: number;
 };

@@ -30,15 +30,3 @@ describe('a person without an organization', () => {
     expect([answer.status === 401, refused]).toEqual([false, route.access === 'credential']);
   });
 });
-
-describe('while sign-up is closed', () => {
-  const creating = guarded.filter(({ permission }) => permission === 'organization:create');
-  it.runIf(creating.length > 0)('nobody makes an organization', async () => {
-    const closed = await openWalk({ allowSignup: false });
-    try {
-      for (const route of creating) expect(await rolesMatrix(closed, route)).toEqual([]);
-    } finally {
-      await closed.close();
-    }
-  });
-});

@@ -6,7 +6,8 @@ import { newId } from '../../src/core/id.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { Id, IdParams } from '../../src/http/fields.ts';
 import { describeRoutes } from '../../src/http/openapi.ts';
-import { defineRoute, type Route } from '../../src/http/route.ts';
+import { definePersonRoute, defineRoute, type Route } from '../../src/http/route.ts';
+import { inPersonTransaction } from '../../src/identity/sessions.store.ts';
 import { writeAudit } from '../../src/platform/audit.store.ts';
 import type { Builder } from './builder.ts';
 import { goodAnswer, leakedSecrets, repeated } from './rules/answers.ts';
@@ -69,7 +70,43 @@ const unpaged = defineRoute({
   handler: async () => good('x'),
 });
 
-const served = [sound, throwing, sometimes, silent, telling, picky, open, undescribed, leaking, unpaged];
+const personal = (['authenticated', 'signed-in', 'organization:create'] as const).map((permission) =>
+  definePersonRoute({
+    ...common,
+    id: `as-${permission.replace(':', '-')}`,
+    permission,
+    method: 'POST',
+    path: `/as-${permission.replace(':', '-')}`,
+    body,
+    response,
+    status: 201,
+    handler: async (_ctx, input) => good(input.body.name),
+  }),
+);
+const slackPerson: Route = {
+  ...definePersonRoute({
+    ...common,
+    id: 'slack',
+    permission: 'authenticated',
+    method: 'GET',
+    path: '/slack',
+    handler: async () => undefined,
+  }),
+};
+const strictPerson: Route = { ...slackPerson, permission: 'signed-in' };
+/** Ends the session or key that calls it. */
+const ending = definePersonRoute({
+  ...common,
+  id: 'ending',
+  permission: 'signed-in',
+  method: 'DELETE',
+  path: '/ending',
+  handler: async (ctx) => {
+    await inPersonTransaction(ctx, ctx.caller.user.id, (tx) => tx('sessions').delete());
+  },
+});
+
+const served = [sound, throwing, sometimes, silent, telling, picky, open, undescribed, leaking, unpaged, ...personal, slackPerson, ending];
 const groups = Object.fromEntries(
   [
     'Identity',
@@ -88,18 +125,25 @@ const groups = Object.fromEntries(
 ) as Parameters<typeof describeRoutes>[1]['groups'];
 
 let walk: Walk;
+/** The same while nobody may sign up. */
+let closed: Walk;
 beforeAll(async () => {
   const documented = served.map((route) => (route === undescribed ? { ...route, response: z.object({ id: Id }) } : route));
   const described = describeRoutes(documented, { title: 'Test', version: '1', description: 'Test', serverUrl: 'http://127.0.0.1', groups });
   const builders = {
     ...Object.fromEntries(served.map(({ id }) => [id, built])),
     leaking: { build: async ({ organization }) => ({ params: { id: organization.id } }) },
+    ...Object.fromEntries(personal.map(({ id }) => [id, { ...built, auditRows: 0 }])),
+    slack: { build: () => ({}) },
+    ending: { build: () => ({}), auditRows: 0, destroys: true },
     unpaged: { build: () => ({}) },
     picky: { build: () => ({ body: { name: 'x', size: 1 } }) },
   } satisfies Record<string, Builder>;
-  walk = await openWalk({ instead: { routes: served, groups: [{ builders }], described } });
+  const instead = { routes: served, groups: [{ builders }], described };
+  walk = await openWalk({ instead });
+  closed = await openWalk({ instead, allowSignup: false });
 });
-afterAll(() => walk.close());
+afterAll(() => Promise.all([walk.close(), closed.close()]));
 
 const text = async (problems: Promise<string[]>): Promise<string> => (await problems).join('\n');
 
@@ -108,6 +152,31 @@ describe('a sound operation', () => {
     for (const rule of [withoutCredential, goodAnswer, unknownNames, repeated, rolesMatrix, foreignIds])
       expect(await rule(walk, sound)).toEqual([]);
     expect((await inputsOf(walk, sound, 1)).failures).toEqual([]);
+  });
+});
+
+describe('operations of a person', () => {
+  it.each(personal)('$permission', async (route) => {
+    for (const rule of [withoutCredential, goodAnswer, unknownNames, repeated, rolesMatrix]) expect(await rule(walk, route)).toEqual([]);
+    expect((await inputsOf(walk, route, 1)).failures).toEqual([]);
+  });
+
+  it('ask whether sign-up is open where they make an organization', async () => {
+    const creating = personal.filter(({ permission }) => permission === 'organization:create');
+    for (const route of creating) {
+      expect(await rolesMatrix(closed, route)).toEqual([]);
+      expect(await text(goodAnswer(closed, route))).toContain('Missing required permission: organization:create');
+    }
+    expect(creating).toHaveLength(1);
+  });
+
+  it('may end what calls them', async () => {
+    for (const rule of [goodAnswer, rolesMatrix]) expect(await rule(walk, ending)).toEqual([]);
+    expect((await inputsOf(walk, ending, 1)).failures).toEqual([]);
+  });
+
+  it('turn the walk red where they let a key in', async () => {
+    expect(await text(rolesMatrix(walk, strictPerson))).toContain("owner's key is answered 204");
   });
 });
 

@@ -39,6 +39,7 @@ export type Walk = {
   readonly lines: string[];
   /** Secrets that the walk gave or was given: none may be found anywhere. */
   readonly secrets: Set<string>;
+  /** `site` is the group's own fixture, or a new one each time where the operation takes it away. */
   builderOf(route: Route): { builder: Builder; site: () => Promise<Site>; foreign: () => Promise<Site> } | undefined;
   send(route: Route, sent: Sent, credential: Credential, extra?: Partial<Raw>): Promise<Answer>;
   /** Rows of the audit log that a request left, whatever organization they are in. */
@@ -141,7 +142,7 @@ export async function openWalk({ instead, allowSignup = true }: WalkOptions = {}
       const builder = group?.builders[route.id];
       return group === undefined || builder === undefined
         ? undefined
-        : { builder, site: siteOf(group, 'own'), foreign: siteOf(group, 'foreign') };
+        : { builder, site: builder.destroys === true ? () => makeSite(group) : siteOf(group, 'own'), foreign: siteOf(group, 'foreign') };
     },
     send(route, sent, credential, raw = {}) {
       const search = raw.search ?? new URLSearchParams(sent.query ?? {}).toString();

@@ -6,7 +6,7 @@ import { goodStatus, type Route } from '../../../src/http/route.ts';
 import { valuesOf, wireSchemaOf } from '../arbitrary.ts';
 import type { Sent } from '../builder.ts';
 import type { Answer } from '../http.ts';
-import { isWrite, missingBuilder, rightful, type Walk } from '../walk.ts';
+import { isWrite, missingBuilder, rightful, type Site, type Walk } from '../walk.ts';
 
 /** What holds for any answer of an operation, good or bad. */
 export function answerProblems(walk: Walk, route: Route, answer: Answer): string[] {
@@ -57,14 +57,12 @@ export async function goodAnswer(walk: Walk, route: Route): Promise<string[]> {
   for (const secret of walk.secrets) {
     if (rows.some(({ text }) => text.includes(secret))) problems.push('its audit row holds a secret');
   }
-  if (route.method === 'GET') problems.push(...(await headAnswer(walk, route, sent, answer)));
+  if (route.method === 'GET') problems.push(...(await headAnswer(walk, route, site, sent, answer)));
   return problems;
 }
 
-async function headAnswer(walk: Walk, route: Route, sent: Sent, got: Answer): Promise<string[]> {
-  const found = walk.builderOf(route);
-  if (found === undefined) return [missingBuilder(route)];
-  const head = await walk.send(route, sent, rightful(route, await found.site()), { method: 'HEAD' });
+async function headAnswer(walk: Walk, route: Route, site: Site, sent: Sent, got: Answer): Promise<string[]> {
+  const head = await walk.send(route, sent, rightful(route, site), { method: 'HEAD' });
   if (head.status === got.status && head.text === '') return [];
   return [`answers HEAD with ${head.status} and ${head.text.length} characters`];
 }

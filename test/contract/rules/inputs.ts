@@ -5,7 +5,7 @@ import type { Route } from '../../../src/http/route.ts';
 import { fillAsBuilt, type Json, spoiled, spoiledQuery, valuesOf, wireSchemaOf } from '../arbitrary.ts';
 import type { Builder, Fields, Sent } from '../builder.ts';
 import type { Answer } from '../http.ts';
-import { type Credential, missingBuilder, type Raw, rightful, type Site, type Walk } from '../walk.ts';
+import { missingBuilder, type Raw, rightful, type Site, type Walk } from '../walk.ts';
 import { answerProblems } from './answers.ts';
 
 const wantedInputs = 50;
@@ -48,19 +48,20 @@ async function inBatches<T>(items: readonly T[], size: number, work: (item: T) =
   for (let start = 0; start < items.length; start += size) await Promise.all(items.slice(start, start + size).map(work));
 }
 
-type Ground = { walk: Walk; route: Route; builder: Builder; site: Site; credential: Credential; fields: Fields; seed: number };
+type Ground = { walk: Walk; route: Route; builder: Builder; siteFor: () => Promise<Site>; fields: Fields; seed: number };
 
-async function sendValid({ walk, route, builder, site, credential, fields, seed }: Ground): Promise<{ count: number; failures: string[] }> {
+async function sendValid({ walk, route, builder, siteFor, fields, seed }: Ground): Promise<{ count: number; failures: string[] }> {
   const distinct = validInputs(route, fields, builder.inputs ?? wantedInputs, seed);
   const rounds = Math.ceil(fewestInputs / distinct.length);
   const inputs = Array.from({ length: rounds }, () => distinct).flat();
   const repeatable = builder.repeatable ?? ['GET', 'PUT', 'PATCH'].includes(route.method);
-  const once = repeatable ? await builder.build(site) : undefined;
+  const once = repeatable ? await builder.build(await siteFor()) : undefined;
   const failures: string[] = [];
   const refused: string[] = [];
   await inBatches(inputs, builder.alone === true ? 1 : batchSize, async (input) => {
+    const site = await siteFor();
     const sent = combine(route, once ?? (await builder.build(site)), input);
-    const answer = await walk.send(route, sent, credential);
+    const answer = await walk.send(route, sent, rightful(route, site));
     const shown = JSON.stringify({ query: sent.query, body: sent.body });
     failures.push(...answerProblems(walk, route, answer).map((problem) => `${problem} for ${shown}`));
     if (answer.status >= 300) refused.push(`${answer.status} ${answer.text} for ${shown}`);
@@ -107,7 +108,9 @@ function spoiledInputs({ walk, route, fields, seed, builder }: Ground, built: Se
 }
 
 async function sendInvalid(ground: Ground): Promise<{ count: number; failures: string[] }> {
-  const { walk, route, builder, site, credential } = ground;
+  const { walk, route, builder } = ground;
+  const site = await ground.siteFor();
+  const credential = rightful(route, site);
   // What is refused changes nothing, so one prepared request serves all; what the schema happens to allow may change it.
   const inputs = spoiledInputs(ground, await builder.build(site));
   const failures: string[] = [];
@@ -127,9 +130,8 @@ export async function inputsOf(walk: Walk, route: Route, seed: number): Promise<
   const found = walk.builderOf(route);
   if (found === undefined) return { failures: [missingBuilder(route)], valid: 0, invalid: 0 };
   const { builder } = found;
-  const site = await found.site();
-  const fields = typeof builder.fields === 'function' ? await builder.fields(site) : (builder.fields ?? {});
-  const ground: Ground = { walk, route, builder, site, credential: rightful(route, site), fields, seed };
+  const fields = typeof builder.fields === 'function' ? await builder.fields(await found.site()) : (builder.fields ?? {});
+  const ground: Ground = { walk, route, builder, siteFor: found.site, fields, seed };
   const valid = await sendValid(ground);
   const invalid = await sendInvalid(ground);
   return { failures: [...valid.failures, ...invalid.failures].slice(0, 10), valid: valid.count, invalid: invalid.count };

@@ -74,7 +74,7 @@ function refusalOf(route: Route, { kind, holds }: Caller): string | undefined {
   return holds.has(route.permission) ? undefined : `Missing required permission: ${route.permission}`;
 }
 
-function cellProblems(route: Route, caller: Caller, answer: Answer, grants: boolean): string[] {
+function cellProblems(route: Route, caller: Caller, answer: Answer, mayRefuse: readonly string[]): string[] {
   const refusal = refusalOf(route, caller);
   const said = `${caller.name} is answered ${answer.status} ${answer.status < 300 ? '' : answer.text}`;
   if (refusal !== undefined) {
@@ -82,24 +82,33 @@ function cellProblems(route: Route, caller: Caller, answer: Answer, grants: bool
     return exact ? [] : [`${said}, not 403 ${refusal}`];
   }
   if (caller.isOwner === true) return answer.status === goodStatus(route) ? [] : [`${said}, not ${goodStatus(route)}`];
-  const escalates = answer.status === 403 && answer.body?.error?.details?.[0]?.code === 'escalation';
-  if (grants && escalates) return [];
+  if (answer.status === 403 && mayRefuse.includes(answer.body?.error?.details?.[0]?.code)) return [];
   return answer.status === 401 || answer.status === 403 ? [`${said} though it may`] : [];
+}
+
+async function callersOf(route: Route, site: Site): Promise<Caller[]> {
+  const standard = held.get(site) ?? standardCallers(site);
+  held.set(site, standard);
+  const { permission } = route;
+  return [...(await standard), ...(isRolePermission(permission) ? await customCallers(site, permission) : [])];
 }
 
 export async function rolesMatrix(walk: Walk, route: Route): Promise<string[]> {
   const found = walk.builderOf(route);
   if (found === undefined) return [missingBuilder(route)];
-  const site = await found.site();
-  const standard = held.get(site) ?? standardCallers(site);
-  held.set(site, standard);
-  const { permission } = route;
-  const custom = isRolePermission(permission) ? await customCallers(site, permission) : [];
+  const { builder } = found;
   const problems: string[] = [];
-  for (const caller of [...(await standard), ...custom]) {
-    const sent = await found.builder.build(site);
-    const answer = await walk.send(route, sent, caller.credential);
-    problems.push(...cellProblems(route, caller, answer, found.builder.grants === true), ...answerProblems(walk, route, answer));
+  let site = await found.site();
+  let callers = await callersOf(route, site);
+  for (let index = 0; index < callers.length; index += 1) {
+    if (builder.destroys === true && index > 0) {
+      site = await found.site();
+      callers = await callersOf(route, site);
+    }
+    const caller = callers[index];
+    if (caller === undefined) throw new Error('two sites have different callers');
+    const answer = await walk.send(route, await builder.build(site), caller.credential);
+    problems.push(...cellProblems(route, caller, answer, builder.mayRefuse ?? []), ...answerProblems(walk, route, answer));
   }
   return problems;
 }
