@@ -37,7 +37,8 @@ export class AppError extends Error {
     this.name = 'AppError';
     this.code = code;
     this.status = options.status ?? errorStatus[code];
-    this.details = options.details ?? [];
+    // What a detail may hold besides is its maker's own business.
+    this.details = (options.details ?? []).map(({ path, code, message: text }) => ({ path, code, message: text }));
     this.headers = options.headers ?? {};
   }
 }

@@ -1,7 +1,16 @@
 // Reads route values into an OpenAPI 3.0.3 document. A shape that names itself (`meta({id})`) becomes a component.
 import { OpenApiBuilder, type OperationObject, type ParameterObject, type ResponsesObject, type SchemaObject } from 'openapi3-ts/oas30';
 import { z } from 'zod';
-import { errorStatus } from '../core/errors.ts';
+import { exampleOf } from './openapi-example.ts';
+import {
+  describeOperation,
+  describeParameter,
+  errorResponses,
+  errorSchema,
+  goodHeaders,
+  headers,
+  sharedResponses,
+} from './openapi-parts.ts';
 import { type AnyRoute, goodStatus, type RouteGroup } from './route.ts';
 
 type Json = Record<string, unknown>;
@@ -56,36 +65,24 @@ function withoutClosing(value: unknown): unknown {
 
 function parameters(place: 'path' | 'query', shape: z.ZodObject | undefined, components: Map<string, SchemaObject>): ParameterObject[] {
   return Object.entries(shape?.shape ?? {}).map(([name, field]) => {
-    const schema = toSchema(field as z.ZodType, 'input', components);
-    const description = (schema as Json)['description'];
-    return { name, in: place, required: place === 'path', schema, ...(typeof description === 'string' && { description }) };
+    const { description, ...schema } = toSchema(field as z.ZodType, 'input', components);
+    const example = place === 'path' ? { example: exampleOf(schema, components, name) } : {};
+    return { name, in: place, required: place === 'path', description: description ?? describeParameter(place, name), schema, ...example };
   });
 }
 
-const errorResponse = (description: string) => ({
-  description,
-  content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-});
-
 function responses(route: AnyRoute, components: Map<string, SchemaObject>): ResponsesObject {
-  const good =
-    route.response === undefined
-      ? { description: 'Done' }
-      : { description: 'Good answer', content: { 'application/json': { schema: toSchema(route.response, 'output', components) } } };
-  if (route.access === 'public') return { [goodStatus(route)]: good, 400: errorResponse("The request can't be read") };
-  const takesInput = route.params !== undefined || route.query !== undefined || route.body !== undefined;
+  const errors = errorResponses(route);
+  if (route.response === undefined) return { 204: { description: 'Done', headers: goodHeaders(route) }, ...errors };
+  const schema = toSchema(route.response, 'output', components);
+  const example = route.responseExample ?? exampleOf(schema, components);
   return {
-    [goodStatus(route)]: good,
-    ...(takesInput && { 400: errorResponse("The request can't be read") }),
-    401: errorResponse('Missing or invalid authentication'),
-    ...(route.permission !== 'any' && { 403: errorResponse(`The permission ${route.permission} is missing`) }),
-    ...(route.path.includes('{') && { 404: errorResponse('It does not exist, or belongs to another organization') }),
-    ...((route.body !== undefined || route.method === 'POST') && { 422: errorResponse('The body breaks a rule, or the state forbids it') }),
-    429: {
-      ...errorResponse('Too many requests'),
-      headers: { 'Retry-After': { schema: { type: 'integer' }, description: 'Seconds to wait' } },
+    [goodStatus(route)]: {
+      description: goodStatus(route) === 202 ? 'Begun; it goes on behind this answer' : 'Good answer',
+      headers: goodHeaders(route),
+      content: { 'application/json': { schema, example } },
     },
-    500: errorResponse('Something went wrong here'),
+    ...errors,
   };
 }
 
@@ -93,8 +90,8 @@ function operation(route: AnyRoute, components: Map<string, SchemaObject>): Oper
   const common = {
     operationId: route.id,
     summary: route.summary,
+    description: describeOperation(route),
     tags: [route.group],
-    ...(route.description !== undefined && { description: route.description }),
   };
   if (route.access === 'public') return { ...common, security: [], responses: responses(route, components) };
   const inputs = [...parameters('path', route.params, components), ...parameters('query', route.query, components)];
@@ -109,7 +106,7 @@ function operation(route: AnyRoute, components: Map<string, SchemaObject>): Oper
   }
   return {
     ...common,
-    ...(route.permission !== 'any' && { 'x-permission': route.permission }),
+    'x-required-permission': route.permission,
     ...(inputs.length > 0 && { parameters: inputs }),
     ...(route.body !== undefined && {
       requestBody: {
@@ -126,30 +123,6 @@ function operation(route: AnyRoute, components: Map<string, SchemaObject>): Oper
   };
 }
 
-const errorSchema: SchemaObject = {
-  type: 'object',
-  required: ['error'],
-  properties: {
-    error: {
-      type: 'object',
-      required: ['code', 'message', 'requestId'],
-      properties: {
-        code: { type: 'string', enum: Object.keys(errorStatus) },
-        message: { type: 'string' },
-        details: {
-          type: 'array',
-          items: {
-            type: 'object',
-            required: ['path', 'code', 'message'],
-            properties: { path: { type: 'string' }, code: { type: 'string' }, message: { type: 'string' } },
-          },
-        },
-        requestId: { type: 'string' },
-      },
-    },
-  },
-};
-
 export function describeRoutes(
   routes: readonly AnyRoute[],
   base: { title: string; version: string; description: string; serverUrl: string; groups: Readonly<Record<RouteGroup, string>> },
@@ -160,6 +133,7 @@ export function describeRoutes(
       title: base.title,
       version: base.version,
       description: base.description,
+      contact: { name: base.title.split(':')[0] ?? base.title, url: `${base.serverUrl}/openapi/preview` },
       license: { name: 'Proprietary', url: `${base.serverUrl}/openapi` },
     })
     .addServer({ url: base.serverUrl })
@@ -171,7 +145,12 @@ export function describeRoutes(
       description: 'The cookie of a person who signed in at /auth/login. Requests that change something need the `Origin` of this service.',
     })
     .addSchema('Error', errorSchema);
-  for (const name of new Set(routes.map(({ group }) => group))) builder.addTag({ name, description: base.groups[name] });
+  for (const [name, header] of Object.entries(headers)) builder.addHeader(name, header);
+  for (const [name, response] of Object.entries(sharedResponses)) builder.addResponse(name, response);
+  const used = new Set(routes.map(({ group }) => group));
+  for (const [name, description] of Object.entries(base.groups)) {
+    if (used.has(name as RouteGroup)) builder.addTag({ name, description });
+  }
   const components = new Map<string, SchemaObject>();
   const paths = new Map<string, Record<string, OperationObject>>();
   for (const route of routes)

@@ -19,7 +19,7 @@ export const Pagination = z
     pageSize: z.int(),
     totalPages: z.int(),
   })
-  .meta({ id: 'Pagination' });
+  .meta({ id: 'Pagination', example: { total: 1, page: 1, pageSize: 25, totalPages: 1 } });
 
 export const pageOf = <T extends z.ZodType>(item: T) => z.object({ data: z.array(item), pagination: Pagination });
 

@@ -35,6 +35,10 @@ type Common = {
   readonly status?: 200 | 201 | 202;
   /** A body that works, for the description. */
   readonly example?: Readonly<Record<string, unknown>>;
+  /** A good answer for the description; made from the response schema unless given. */
+  readonly responseExample?: unknown;
+  /** Error answers that don't follow from the route's kind: 404 where its one object may be absent, 422 of a GET. */
+  readonly alsoAnswers?: readonly (404 | 422)[];
   /** Fields of the answer that are shown once: null when a stored answer is replayed. */
   readonly writeOnce?: readonly string[];
 };

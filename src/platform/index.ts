@@ -65,7 +65,9 @@ export const platformRoutes: readonly AnyRoute[] = [
     method: 'GET',
     path: '/openapi',
     summary: 'This description',
+    description: 'OpenAPI 3.0.3, made from the same definitions that answer. `GET /openapi/preview` is its reference page.',
     response: z.record(z.string(), z.unknown()),
+    responseExample: { openapi: '3.0.3', info: { title: 'Portal Service: management interface', version: '1.0.0' }, paths: {} },
     handler: async (ctx) => describePlatform(ctx.settings.publicUrl),
   }),
 ];

@@ -7,49 +7,28 @@ import { promisify } from 'node:util';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import type { oas30 } from 'openapi3-ts';
 import supertest from 'supertest';
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { errorStatus } from '../../src/core/errors.ts';
-import type { Route } from '../../src/http/route.ts';
+import { goodStatus } from '../../src/http/route.ts';
 import { describePlatform, platformRoutes } from '../../src/platform/index.ts';
 import { base } from '../setup/api.ts';
 import { testDatabase } from '../setup/database.ts';
+import { openDescription } from './description.ts';
+import { guardedRoutes } from './walk.ts';
 
 const publicUrl = 'http://127.0.0.1:8080';
-const described = JSON.parse(JSON.stringify(describePlatform(publicUrl))) as oas30.OpenAPIObject;
+const description = openDescription(describePlatform(publicUrl));
+const { document: described, responseOf, contentOf } = description;
 const operationOf = ({ path: at, method }: { path: string; method: string }) =>
   (described.paths[at] as Record<string, oas30.OperationObject> | undefined)?.[method.toLowerCase()];
-const guarded = platformRoutes.filter((route): route is Route => route.access === 'credential');
+const guarded = guardedRoutes();
 
 describe('the OpenAPI document', () => {
   it('is valid OpenAPI 3.0.3', async () => {
     expect(described.openapi).toBe('3.0.3');
     const result = await new Validator().validate(structuredClone(described) as unknown as Record<string, unknown>);
     expect(result.errors ?? []).toEqual([]);
-  });
-
-  it('is clean by the recommended rules of the linter', async () => {
-    const folder = await mkdtemp(path.join(tmpdir(), 'platform-openapi-'));
-    try {
-      const file = path.join(folder, 'openapi.json');
-      await writeFile(file, JSON.stringify({ ...described, servers: [{ url: 'https://portal.example.org/api/platform/v1' }] }));
-      const cli = path.resolve('node_modules/@redocly/cli/bin/cli.js');
-      const { stdout } = await promisify(execFile)(process.execPath, [cli, 'lint', '--extends=recommended', '--format=json', file], {
-        cwd: folder,
-        env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
-      });
-      expect(JSON.parse(stdout).totals).toEqual({ errors: 0, warnings: 0, ignored: 0 });
-    } finally {
-      await rm(folder, { recursive: true });
-    }
-  });
-
-  it('shows for every body an example that the operation takes', () => {
-    for (const route of guarded) {
-      if (route.body === undefined) continue;
-      expect(route.example, `${route.id} lacks an example`).toBeDefined();
-      expect(route.body.safeParse(route.example).error?.issues ?? [], route.id).toEqual([]);
-    }
   });
 
   it('is the one in docs/openapi.json; refresh that with: node scripts/write-openapi.mjs', async () => {
@@ -70,12 +49,89 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('describes every route with its permission, its input and its errors', () => {
+  it('lists the groups that have operations, in their order', () => {
+    const order = [
+      'Identity',
+      'Organizations',
+      'Teams',
+      'Domains',
+      'Syncs',
+      'Views',
+      'API Keys',
+      'Agents',
+      'Pay',
+      'Portal Config',
+      'ERP connection',
+      'Description',
+    ];
+    const used = new Set<string>(platformRoutes.map(({ group }) => group));
+    expect(described.tags?.map(({ name }) => name)).toEqual(order.filter((name) => used.has(name)));
+  });
+});
+
+describe('the linters', () => {
+  let folder: string;
+  let file: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'platform-openapi-'));
+    file = path.join(folder, 'openapi.json');
+    // A service that runs on this machine is at an address that linters take for a mistake.
+    await writeFile(file, JSON.stringify({ ...described, servers: [{ url: 'https://portal.example.org/api/platform/v1' }] }));
+    await writeFile(path.join(folder, 'ruleset.yaml'), 'extends: ["spectral:oas"]\n');
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  /** What a linter's command printed, also where it ends with a failure because it found something. */
+  const run = async (cli: string, ...args: string[]): Promise<string> => {
+    const options = { cwd: folder, env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' } };
+    return promisify(execFile)(process.execPath, [path.resolve(cli), ...args], { ...options, maxBuffer: 64 << 20, timeout: 60_000 }).then(
+      ({ stdout }) => stdout,
+      (error: { stdout?: string }) => error.stdout ?? String(error),
+    );
+  };
+  const spectral = async (target: string): Promise<{ code: string; path: string[] }[]> =>
+    JSON.parse(
+      await run('node_modules/@stoplight/spectral-cli/dist/index.js', 'lint', '--quiet', '-f', 'json', '-r', 'ruleset.yaml', target),
+    );
+
+  it('of Redocly finds nothing against its recommended rules', async () => {
+    const found = JSON.parse(await run('node_modules/@redocly/cli/bin/cli.js', 'lint', '--extends=recommended', '--format=json', file));
+    expect(found.totals).toEqual({ errors: 0, warnings: 0, ignored: 0 });
+  });
+
+  it('of Spectral finds nothing against its rules for OpenAPI', async () => {
+    expect(await spectral(file)).toEqual([]);
+  }, 60_000);
+
+  it('of Spectral does find what is wrong', async () => {
+    const broken = structuredClone(described);
+    const whoAmI = (broken.paths['/whoami'] as { get: oas30.OperationObject }).get;
+    whoAmI.tags = ['Nowhere'];
+    const content = (whoAmI.responses['200'] as oas30.ResponseObject).content?.['application/json'];
+    if (content !== undefined) content.example = { user: 7 };
+    const other = path.join(folder, 'broken.json');
+    await writeFile(other, JSON.stringify(broken));
+    const codes = (await spectral(other)).map(({ code }) => code);
+    expect(codes).toEqual(expect.arrayContaining(['operation-tag-defined', 'oas3-valid-media-example']));
+  }, 60_000);
+});
+
+describe('every operation', () => {
+  it('is described with its permission, its input and its errors', () => {
     for (const route of guarded) {
       const operation = operationOf(route);
       expect(operation?.operationId).toBe(route.id);
-      expect(operation?.['x-permission']).toBe(route.permission === 'any' ? undefined : route.permission);
-      expect(Object.keys(operation?.responses ?? {})).toEqual(expect.arrayContaining(['401', '429', '500']));
+      expect(operation?.['x-required-permission']).toBe(route.permission);
+      const errors = [
+        '400',
+        '401',
+        '403',
+        '429',
+        '500',
+        ...(route.path.includes('{') ? ['404'] : []),
+        ...(route.method === 'GET' ? [] : ['422']),
+      ];
+      expect(Object.keys(operation?.responses ?? {})).toEqual(expect.arrayContaining(errors));
       expect(operation?.requestBody !== undefined).toBe(route.body !== undefined);
       const names = (operation?.parameters as oas30.ParameterObject[] | undefined)?.map(({ name }) => name) ?? [];
       const wanted = [route.params, route.query].flatMap((shape) => Object.keys(shape?.shape ?? {}));
@@ -83,20 +139,79 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('closes what is sent and leaves open what is answered', () => {
+  it('has a sentence for itself and for each parameter', () => {
+    for (const route of platformRoutes) {
+      const operation = operationOf(route);
+      const texts = [
+        operation?.summary,
+        operation?.description,
+        ...((operation?.parameters ?? []) as oas30.ParameterObject[]).map((one) => one.description),
+      ];
+      for (const text of texts) expect([route.id, text]).toEqual([route.id, expect.stringMatching(/\w{2,}/)]);
+    }
+    const silent = guarded.filter(({ description: text }) => text === undefined).map(({ id }) => id);
+    expect(silent, 'give these a description of their own').toEqual([]);
+  });
+
+  it('shows a body that it takes', () => {
+    for (const route of guarded) {
+      if (route.body === undefined) continue;
+      expect(route.example, `${route.id} lacks an example`).toBeDefined();
+      expect(route.body.safeParse(route.example).error?.issues ?? [], route.id).toEqual([]);
+      expect([route.id, description.allowsBody(route.id, route.example)]).toEqual([route.id, true]);
+    }
+  });
+
+  it('shows every answer, good and bad, as its schema says', () => {
+    for (const route of platformRoutes) {
+      for (const status of Object.keys(operationOf(route)?.responses ?? {}).map(Number)) {
+        const content = contentOf(responseOf(route.id, status));
+        if (route.response === undefined && status === goodStatus(route)) expect(content).toBeUndefined();
+        else {
+          expect([route.id, status, content?.example]).toEqual([route.id, status, expect.anything()]);
+          expect([route.id, description.problemOf(route.id, { status, body: content?.example })]).toEqual([route.id, undefined]);
+        }
+        if (status >= 400)
+          expect(content?.example.error.code).toBe(Object.entries(errorStatus).find(([, held]) => held === sameCode(status))?.[0]);
+      }
+    }
+  });
+
+  it('names the headers of its answers', () => {
+    for (const route of guarded) {
+      const headers = Object.keys(responseOf(route.id, goodStatus(route))?.headers ?? {});
+      const wanted = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy', ...(route.method === 'POST' ? ['Idempotency-Replayed'] : [])];
+      expect([route.id, headers]).toEqual([route.id, wanted]);
+      expect(Object.keys(responseOf(route.id, 429)?.headers ?? {})).toContain('Retry-After');
+    }
+    expect(Object.keys(described.components?.headers ?? {})).toEqual(expect.arrayContaining(['RateLimit', 'WWW-Authenticate']));
+  });
+
+  it('is for key, token and session, unless it is public', () => {
+    expect(described.security).toEqual([{ bearer: [] }, { session: [] }]);
+    expect(described.components?.securitySchemes?.['session']).toMatchObject({ type: 'apiKey', in: 'cookie', name: 'portal_session' });
+    for (const route of platformRoutes) expect(operationOf(route)?.security).toEqual(route.access === 'public' ? [] : undefined);
+  });
+});
+
+/** Statuses that share the code of another. */
+const sameCode = (status: number): number => ({ 413: 400, 415: 400, 503: 500 })[status] ?? status;
+
+describe('schemas', () => {
+  it('close what is sent and leave open what is answered', () => {
     const body = operationOf({ method: 'POST', path: '/api-keys' })?.requestBody as oas30.RequestBodyObject;
     expect(body.content['application/json']?.schema).toMatchObject({ additionalProperties: false, required: ['name'] });
     expect(JSON.stringify(described.components?.schemas?.['ApiKey'])).not.toContain('"additionalProperties":false');
   });
 
-  it('knows the seven error codes and pages of at most 100', () => {
+  it('know the seven error codes and pages of at most 100', () => {
     const error = JSON.stringify(described.components?.schemas?.['Error']);
     expect(error).toContain(JSON.stringify(Object.keys(errorStatus)));
     const parameters = operationOf({ method: 'GET', path: '/sync-configs' })?.parameters as oas30.ParameterObject[];
     expect(parameters.find(({ name }) => name === 'pageSize')?.schema).toEqual({ type: 'integer', minimum: 1, maximum: 100, default: 25 });
   });
 
-  it('holds nothing of zod that OpenAPI 3.0 does not know', () => {
+  it('hold nothing of zod that OpenAPI 3.0 does not know', () => {
     const text = JSON.stringify(described);
     for (const alien of ['"$schema"', '"$defs"', '"const"', '"openapi":{', '"prefixItems"', '"type":"null"', '"exclusiveMinimum":0'])
       expect([alien, text.includes(alien)]).toEqual([alien, false]);

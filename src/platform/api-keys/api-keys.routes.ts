@@ -15,6 +15,7 @@ export const apiKeyRoutes = [
     path: '/api-keys',
     permission: 'api-key:read',
     summary: 'API keys of the organization, newest first',
+    description: 'Revoked and expired keys stay listed. Secrets are never shown again.',
     query: z.strictObject({
       ...pageFields,
       q: z.string().min(1).max(120).optional(),
@@ -45,6 +46,7 @@ export const apiKeyRoutes = [
     path: '/api-keys/{id}',
     permission: 'api-key:read',
     summary: 'One API key',
+    description: 'Its secret is never shown again.',
     params: IdParams,
     response: ApiKey,
     handler: (ctx, { params }) => getKey(ctx, params.id),
@@ -56,6 +58,7 @@ export const apiKeyRoutes = [
     path: '/api-keys/{id}',
     permission: 'api-key:update',
     summary: 'Change name, scopes or expiry',
+    description: "Takes effect everywhere within one second. Nobody can grant what they don't hold.",
     params: IdParams,
     body: ApiKeyChange,
     example: { name: 'Reporting, nightly' },

@@ -21,6 +21,7 @@ export const whoamiRoutes = [
     path: '/whoami',
     permission: 'any',
     summary: 'Who is calling, for which organization, with which permissions',
+    description: "The same for key, token and session. The organization's id is the tenant id of the public interface.",
     response: WhoAmI,
     handler: describeCaller,
   }),

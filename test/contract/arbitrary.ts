@@ -1,0 +1,214 @@
+// Inputs made from a route's own schemas: valid ones by their form, invalid ones by one change to a valid one.
+import fc from 'fast-check';
+import { z } from 'zod';
+import { asBuilt, type Fields } from './builder.ts';
+
+export type Json = Record<string, unknown>;
+
+/** The JSON Schema of what is sent; a field that says how it looks on the wire is believed. */
+export function wireSchemaOf(schema: z.ZodType): Json {
+  return z.toJSONSchema(schema, {
+    io: 'input',
+    unrepresentable: 'any',
+    override: ({ jsonSchema }) => {
+      const { openapi } = jsonSchema as { openapi?: Json };
+      if (openapi === undefined) return;
+      for (const key of Object.keys(jsonSchema)) delete (jsonSchema as Json)[key];
+      Object.assign(jsonSchema, openapi);
+    },
+  }) as Json;
+}
+
+const list = (value: unknown): Json[] => (Array.isArray(value) ? (value as Json[]) : []);
+const number = (value: unknown, otherwise: number): number => (typeof value === 'number' ? value : otherwise);
+
+const instants = fc
+  .date({ min: new Date('2000-01-01T00:00:00Z'), max: new Date('2090-01-01T00:00:00Z'), noInvalidDate: true })
+  .map((at) => at.toISOString());
+/** For what must lie ahead. */
+export const laterInstants = fc
+  .date({ min: new Date('2091-01-01T00:00:00Z'), max: new Date('2900-01-01T00:00:00Z'), noInvalidDate: true })
+  .map((at) => at.toISOString());
+const emails = fc.stringMatching(/^[a-z][a-z0-9]{0,8}@[a-z]{1,8}\.example$/);
+
+function texts(schema: Json): fc.Arbitrary<unknown> {
+  if (schema['format'] === 'uuid') return fc.uuid();
+  if (schema['format'] === 'date-time') return instants;
+  if (schema['format'] === 'email') return emails;
+  if (typeof schema['pattern'] === 'string') return fc.stringMatching(new RegExp(schema['pattern']), { size: 'small' });
+  const minLength = number(schema['minLength'], 0);
+  const maxLength = number(schema['maxLength'], 200);
+  const some = fc
+    .string({ unit: 'grapheme', minLength, maxLength: Math.min(maxLength, Math.max(minLength, 24)) })
+    .map((text) => text.slice(0, maxLength))
+    .filter((text) => text.isWellFormed() && text.trim().length >= minLength);
+  return fc.oneof({ weight: 8, arbitrary: some }, { weight: 1, arbitrary: fc.constant('x'.repeat(maxLength)) });
+}
+
+function arrays(schema: Json, root: Json, place: string, fields: Fields): fc.Arbitrary<unknown> {
+  const items = valuesOf((schema['items'] ?? {}) as Json, root, `${place}[]`, fields);
+  const minLength = number(schema['minItems'], 0);
+  const bounds = { minLength, maxLength: Math.min(number(schema['maxItems'], 3), Math.max(minLength, 3)) };
+  return fc.uniqueArray(items, { ...bounds, selector: (item) => JSON.stringify(item) });
+}
+
+function objects(schema: Json, root: Json, place: string, fields: Fields): fc.Arbitrary<unknown> {
+  const properties = (schema['properties'] ?? {}) as Record<string, Json>;
+  const parts = Object.fromEntries(
+    Object.entries(properties).map(([name, part]) => [name, valuesOf(part, root, `${place}.${name}`, fields)]),
+  );
+  const required = Array.isArray(schema['required']) ? (schema['required'] as string[]) : [];
+  return fc.record(parts, { requiredKeys: required, noNullPrototype: true });
+}
+
+/** Values of the schema; `place` says where they stand, so that `fields` can give better ones. */
+export function valuesOf(schema: Json, root: Json, place: string, fields: Fields): fc.Arbitrary<unknown> {
+  const given = fields[place];
+  if (given !== undefined) return given === asBuilt ? fc.constant(asBuilt) : given;
+  if (typeof schema['$ref'] === 'string') {
+    const name = schema['$ref'].replace('#/$defs/', '');
+    return valuesOf((root['$defs'] as Record<string, Json>)[name] ?? {}, root, place, fields);
+  }
+  if (schema['nullable'] === true) return fc.option(valuesOf({ ...schema, nullable: false }, root, place, fields));
+  if ('const' in schema) return fc.constant(schema['const']);
+  if (Array.isArray(schema['enum'])) return fc.constantFrom(...(schema['enum'] as unknown[]));
+  const choices = [...list(schema['anyOf']), ...list(schema['oneOf'])];
+  if (choices.length > 0) return fc.oneof(...choices.map((choice) => valuesOf(choice, root, place, fields)));
+  switch (schema['type']) {
+    case 'string':
+      return texts(schema);
+    case 'integer':
+      return fc.integer({ min: number(schema['minimum'], -1_000), max: Math.min(number(schema['maximum'], 1_000_000), 2 ** 31 - 1) });
+    case 'number':
+      return fc.double({ min: number(schema['minimum'], -1e6), max: number(schema['maximum'], 1e6), noNaN: true });
+    case 'boolean':
+      return fc.boolean();
+    case 'null':
+      return fc.constant(null);
+    case 'array':
+      return arrays(schema, root, place, fields);
+    case 'object':
+      return objects(schema, root, place, fields);
+    default:
+      return fc.jsonValue({ maxDepth: 2 });
+  }
+}
+
+/** Puts what `build` gave where a generated value says so. */
+export function fillAsBuilt(value: unknown, built: unknown): unknown {
+  if (value === asBuilt) return built;
+  if (Array.isArray(value))
+    return value.filter((item) => item !== asBuilt).map((item, index) => fillAsBuilt(item, (built as unknown[] | undefined)?.[index]));
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).map(([key, item]) => [key, fillAsBuilt(item, (built as Json | undefined)?.[key])] as const);
+  return Object.fromEntries(entries.filter(([, item]) => item !== undefined));
+}
+
+const nested = (depth: number): unknown => {
+  let value: unknown = 1;
+  for (let level = 0; level < depth; level += 1) value = level % 2 === 0 ? [value] : { a: value };
+  return value;
+};
+/** What nobody expects, put in the place of something valid. */
+const intruders: readonly unknown[] = [
+  null,
+  true,
+  -1,
+  1.5,
+  1e308,
+  Number.MAX_SAFE_INTEGER,
+  '',
+  ' ',
+  'x'.repeat(20_000),
+  'NUL \0 inside',
+  'bell \u0007 and line\nbreak',
+  'half \ud800 pair',
+  "'; drop table users; --",
+  '../../etc/passwd',
+  '{{7*7}}',
+  [],
+  {},
+  [null],
+  [[]],
+  { a: { b: {} } },
+  Array.from({ length: 2_000 }, (_, index) => index),
+  nested(400),
+  nested(2_500),
+];
+/** Own properties of these names, as JSON.parse makes them, must be as unknown as any other. */
+const strangers = ['unheard_of', '__proto__', 'constructor', 'toString', 'ID', 'organizationId', 'organization_id', ' ', '\0', 'näme'];
+
+type Step = string | number;
+function placesOf(value: unknown, at: readonly Step[] = []): (readonly Step[])[] {
+  if (typeof value !== 'object' || value === null) return [at];
+  const inside = Object.entries(value).flatMap(([key, item]) => placesOf(item, [...at, Array.isArray(value) ? Number(key) : key]));
+  return [at, ...inside];
+}
+
+/** A copy with another value at one place; `undefined` takes the place away. */
+function changed(value: unknown, [step, ...rest]: readonly Step[], put: (old: unknown) => unknown): unknown {
+  if (step === undefined) return put(value);
+  if (Array.isArray(value)) return value.map((item, index) => (index === step ? changed(item, rest, put) : item));
+  const entries = Object.entries(value as Json).map(([key, item]) => [key, key === step ? changed(item, rest, put) : item] as const);
+  return Object.fromEntries(entries.filter(([, item]) => item !== undefined));
+}
+
+const withStranger = (value: unknown, name: string): unknown => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { [name]: 1 };
+  return Object.defineProperty({ ...value }, name, { value: 1, enumerable: true });
+};
+
+/** One change to a valid body: something strange in a place, something missing, something unknown, or another body altogether. */
+export function spoiled(valid: unknown): fc.Arbitrary<unknown> {
+  const places = placesOf(valid);
+  const inside = places.filter((place) => place.length > 0);
+  return fc.oneof(
+    {
+      weight: 6,
+      arbitrary: fc
+        .tuple(fc.constantFrom(...places), fc.constantFrom(...intruders))
+        .map(([place, odd]) => changed(valid, place, () => odd)),
+    },
+    {
+      weight: 3,
+      arbitrary: fc
+        .tuple(fc.constantFrom(...places), fc.oneof(fc.constantFrom(...strangers), fc.stringMatching(/^[a-z]{3,12}$/)))
+        .map(([place, name]) => changed(valid, place, (old) => withStranger(old, name))),
+    },
+    {
+      weight: inside.length === 0 ? 0 : 2,
+      arbitrary: fc.constantFrom(...(inside.length === 0 ? [[]] : inside)).map((place) => changed(valid, place, () => undefined)),
+    },
+  );
+}
+
+/** The same for a query, where everything is text: pairs, because a name may stand twice. */
+export function spoiledQuery(valid: Readonly<Record<string, string>>, known: readonly string[]): fc.Arbitrary<[string, string][]> {
+  const pairs = Object.entries(valid);
+  const odd = fc.constantFrom(
+    '',
+    ' ',
+    '-1',
+    '0',
+    '1.5',
+    '1e9',
+    'NaN',
+    '999999999999',
+    'null',
+    'x'.repeat(3_000),
+    'a\0b',
+    "' or 1=1 --",
+    '[]',
+    'é\u0007',
+  );
+  const unknownName = fc.oneof(
+    fc.constantFrom(...strangers.filter((name) => !known.includes(name))),
+    fc.stringMatching(/^[a-z]{3,12}$/).filter((name) => !known.includes(name)),
+  );
+  const unknown = fc.tuple(unknownName, odd).map((pair): [string, string][] => [...pairs, pair]);
+  if (known.length === 0) return unknown;
+  const one = fc.constantFrom(...known);
+  const put = fc.tuple(one, odd).map(([name, value]): [string, string][] => [...pairs.filter(([key]) => key !== name), [name, value]]);
+  const twice = fc.tuple(one, odd).map(([name, value]): [string, string][] => [...pairs, [name, value], [name, value]]);
+  return fc.oneof(unknown, put, put, twice);
+}

@@ -1,0 +1,94 @@
+// Versions are written down in the state that an operation needs, over one record type that a complete run would have left.
+import fc from 'fast-check';
+import { newId } from '../../../src/core/id.ts';
+import { createTenantSchema, tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { laterInstants } from '../arbitrary.ts';
+import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
+
+const things = [{ name: 'things', recordType: 'thing', fields: [{ name: 'title', source: 'title' }] }];
+
+type Status = 'draft' | 'published' | 'deprecated' | 'retired';
+/** Labels far above those that the server gives, except that it goes on from the highest. */
+async function insertVersion({ sql, organization, owner, next }: Fixture, status: Status): Promise<{ id: string; version: string }> {
+  const id = newId();
+  const version = `v${1_000 + next()}`;
+  const live = status === 'draft' ? {} : { bindings: '{}', openapi: '{}', published_at: '2026-03-02T10:00:00Z' };
+  await sql(async (tx) => {
+    await tx('api_schemas').insert({ id, organization_id: organization.id, version, status, created_by: owner.id, ...live });
+  });
+  return { id, version };
+}
+
+const draftOf = async (fixture: Fixture) => ({ params: { id: (await insertVersion(fixture, 'draft')).id } });
+const liveOf = async (fixture: Fixture) => ({ params: { id: (await insertVersion(fixture, 'published')).id } });
+
+/** Endpoints whose parts fit together. */
+const endpoints = fc.uniqueArray(
+  fc
+    .record({
+      name: fc.stringMatching(/^[a-z][a-z0-9-]{0,20}$/),
+      description: fc.string({ maxLength: 30 }),
+      names: fc.uniqueArray(fc.stringMatching(/^f[a-z0-9]{1,10}$/), { minLength: 1, maxLength: 4 }),
+      maxPageSize: fc.integer({ min: 1, max: 1_000 }),
+    })
+    .map(({ name, description, names, maxPageSize }) => ({
+      name,
+      description,
+      recordType: 'thing',
+      fields: names.map((field) => ({ name: field, source: 'title' })),
+      filters: [{ field: names[0], operators: ['eq', 'starts_with'] }],
+      sorts: names,
+      defaultSort: { field: names[0], order: 'desc' },
+      maxPageSize,
+    })),
+  { maxLength: 3, selector: ({ name }) => name },
+);
+
+export const apiSchemaBuilders: BuilderGroup = {
+  setUp: async ({ ctx, organization }) => {
+    await createTenantSchema(ctx, organization.id);
+    const schema = tenantSchema(organization.id);
+    await ctx.db.data.query(
+      `create table ${schema}.thing_1 (id bigint primary key, c1 text);
+       insert into ${schema}.record_state (record_type, id_type, generation, row_count, epoch, active_table, synced_at)
+         values ('thing', 'integer', 1, 0, gen_random_uuid(), 'thing_1', now());
+       insert into ${schema}.record_columns (record_type, column_name, field, part, type, state, position) values ('thing', 'c1', 'title', 'value', 'text', 'live', 1)`,
+    );
+  },
+  builders: {
+    listApiSchemas: { build: () => ({}) },
+    createApiSchema: {
+      build: async (fixture) => ({ body: { basedOn: (await insertVersion(fixture, 'draft')).version } }),
+      fields: { 'body.basedOn': asBuilt, 'body.endpoints': endpoints },
+      repeatable: true,
+    },
+    getApiSchema: { build: draftOf },
+    updateApiSchema: {
+      build: async (fixture) => ({ ...(await draftOf(fixture)), body: { notes: 'Other' } }),
+      // Another revision than the present one is refused, and each change makes a new one.
+      fields: { 'body.revision': asBuilt, 'body.endpoints': endpoints },
+    },
+    deleteApiSchema: { build: draftOf },
+    validateApiSchema: { build: draftOf },
+    publishApiSchema: {
+      build: async ({ api }) => ({
+        params: { id: (await api('POST', '/api-schema', { endpoints: things })).body.id },
+        body: { revision: 1 },
+      }),
+      fields: { 'body.revision': asBuilt },
+    },
+    createApiSchemaVersion: { build: draftOf },
+    diffApiSchema: {
+      build: async (fixture) => ({ query: { against: (await insertVersion(fixture, 'draft')).version }, ...(await draftOf(fixture)) }),
+      fields: { 'query.against': asBuilt },
+    },
+    deprecateApiSchema: {
+      build: async (fixture) => ({ ...(await liveOf(fixture)), body: { sunsetAt: null } }),
+      fields: { 'body.sunsetAt': fc.option(laterInstants) },
+    },
+    retireApiSchema: {
+      build: async (fixture) => ({ ...(await liveOf(fixture)), body: { undo: false } }),
+      fields: { 'body.undo': asBuilt },
+    },
+  },
+};

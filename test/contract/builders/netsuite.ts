@@ -1,0 +1,60 @@
+// The organization is connected to the simulated ERP. There is one connection, so what replaces it must not overlap.
+import fc from 'fast-check';
+import type { apiOf } from '../../setup/api.ts';
+import { accountId } from '../../setup/erp.ts';
+import type { BuilderGroup, Fixture } from '../builder.ts';
+
+const secrets = { consumerSecret: 'consumer-5ecret-0123456789', tokenSecret: 'token-5ecret-0123456789' };
+const connection = async (fixture: Fixture) => ({
+  accountId,
+  baseUrl: (await fixture.erp()).account.url,
+  authentication: { method: 'tba', consumerKey: 'consumer key', tokenId: 'token id', ...secrets },
+});
+
+/** Signs in anew: other requests replace or delete what was there. */
+async function connected(fixture: Fixture): Promise<Record<string, never>> {
+  const erp = await fixture.erp();
+  await erp.connect(
+    (method, path, body) => fixture.api(method.toUpperCase(), path, body) as unknown as ReturnType<ReturnType<typeof apiOf>>,
+  );
+  return {};
+}
+
+const names = fc.stringMatching(/^[A-Za-z0-9]{1,40}$/);
+const authentications = fc.oneof(
+  fc.record({ method: fc.constant('oauth2'), clientId: names, certificateId: fc.constant(null) }, { requiredKeys: ['method', 'clientId'] }),
+  fc.record({ method: fc.constant('tba'), consumerKey: names, tokenId: names, consumerSecret: names, tokenSecret: names }),
+);
+/** Deleting the connection forgets what the account holds. */
+async function known(fixture: Fixture): Promise<void> {
+  const held = await fixture.sql((tx) => tx('erp_metadata').where({ organization_id: fixture.organization.id }).first('organization_id'));
+  if (held !== undefined) return;
+  await connected(fixture);
+  await fixture.api('POST', '/netsuite/metadata/refresh');
+}
+
+export const netsuiteBuilders: BuilderGroup = {
+  builders: {
+    getErpConnection: { build: async (fixture) => (await fixture.api('PUT', '/netsuite/connection', await connection(fixture)), {}) },
+    putErpConnection: {
+      build: async (fixture) => ({ body: await connection(fixture) }),
+      fields: async (fixture) => ({
+        'body.accountId': fc.constant(accountId),
+        'body.baseUrl': fc.constantFrom(null, (await fixture.erp()).account.url),
+        'body.authentication': authentications,
+      }),
+      alone: true,
+    },
+    deleteErpConnection: {
+      build: async (fixture) => (await fixture.api('PUT', '/netsuite/connection', await connection(fixture)), {}),
+      fields: ({ organization }) => ({ 'query.purge': fc.constant(organization.slug) }),
+      alone: true,
+    },
+    createErpCertificate: { build: () => ({}), repeatable: true, alone: true },
+    // Round trips to the ERP on one signed-in connection.
+    testErpConnection: { build: connected, repeatable: true, alone: true },
+    getErpMetadata: { build: async (fixture) => (await known(fixture), {}) },
+    getErpRecordType: { build: async (fixture) => (await known(fixture), { params: { recordType: 'invoice' } }) },
+    refreshErpMetadata: { build: connected, repeatable: true, alone: true },
+  },
+};

@@ -1,0 +1,98 @@
+// The ERP's metadata is written down rather than read, with far more record types than an ERP has: each configuration takes one.
+import fc from 'fast-check';
+import { newId } from '../../../src/core/id.ts';
+import { createTenantSchema, tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
+
+const recordTypes = 600;
+const recordTypeOf = (number: number): string => `type_${(number % recordTypes) + 1}`;
+
+const field = (name: string) => ({ name, label: name, type: 'text', custom: false, syncable: true, volatile: false, reason: null });
+const metadata = Array.from({ length: recordTypes }, (_, index) => ({
+  name: recordTypeOf(index),
+  label: `Type ${index}`,
+  table: 'thing',
+  source: 'catalogue',
+  idType: 'integer',
+  fields: [field('alpha'), field('beta')],
+  openWhen: null,
+  modifiedField: null,
+}));
+
+/** A configuration of a record type that no other configuration of the walk asks for. */
+async function insertConfig(
+  { sql, organization, next }: Fixture,
+  recordType = `other_${next()}`,
+): Promise<{ id: string; recordType: string }> {
+  const id = newId();
+  const row = { id, organization_id: organization.id, name: 'Sync', record_type: recordType, mode: 'full', deletions: 'none' };
+  await sql((tx) => tx('sync_configs').insert(row));
+  return { id, recordType };
+}
+
+async function insertRun(fixture: Fixture, status: 'queued' | 'failed' | 'succeeded'): Promise<string> {
+  const config = await insertConfig(fixture);
+  const id = newId();
+  const about = { id, organization_id: fixture.organization.id, sync_config_id: config.id, record_type: config.recordType };
+  await fixture.sql((tx) => tx('sync_runs').insert({ ...about, mode: 'full', trigger: 'manual', status }));
+  return id;
+}
+
+const ownConfig = async (fixture: Fixture) => ({ params: { id: (await insertConfig(fixture)).id } });
+const ownRun = (status: 'queued' | 'failed' | 'succeeded') => async (fixture: Fixture) => ({
+  params: { id: await insertRun(fixture, status) },
+});
+
+/** Deletions that a run would have held back. */
+async function heldDeletions(fixture: Fixture) {
+  const config = await insertConfig(fixture);
+  const proposalId = newId();
+  await fixture.ctx.db.data.query(
+    `insert into ${tenantSchema(fixture.organization.id)}.deletion_proposals (id, record_type, ids, evidence) values ($1, $2, '{1}', '{}')`,
+    [proposalId, config.recordType],
+  );
+  return { params: { id: config.id }, body: { proposalId } };
+}
+
+const meaningful = {
+  'body.schedule': fc.constantFrom(null, '*/15 * * * *', '0 3 * * 1-5', '30 4 1 * *'),
+  'body.timezone': fc.constantFrom('UTC', 'Europe/London', 'America/New_York', 'Asia/Kolkata'),
+  'body.fields': fc.oneof(fc.constant('*'), fc.subarray(['alpha', 'beta'], { minLength: 1 })),
+};
+
+export const syncBuilders: BuilderGroup = {
+  setUp: async ({ ctx, organization, sql }) => {
+    await createTenantSchema(ctx, organization.id);
+    const row = { organization_id: organization.id, record_types: JSON.stringify(metadata), refreshed_at: '2026-03-02T10:00:00Z' };
+    await sql((tx) => tx('erp_metadata').insert(row));
+  },
+  builders: {
+    listSyncConfigs: { build: () => ({}) },
+    createSyncConfig: {
+      build: ({ next }) => ({ body: { name: 'Sync', recordType: recordTypeOf(next()) } }),
+      fields: { ...meaningful, 'body.recordType': asBuilt },
+    },
+    getSyncConfig: { build: ownConfig },
+    updateSyncConfig: {
+      build: async (fixture) => ({
+        params: { id: (await insertConfig(fixture, recordTypeOf(fixture.next()))).id },
+        body: { name: 'Other' },
+      }),
+      fields: meaningful,
+    },
+    deleteSyncConfig: { build: ownConfig },
+    triggerSync: { build: async (fixture) => ({ ...(await ownConfig(fixture)), body: { mode: 'full' } }) },
+    approveDeletions: { build: heldDeletions, fields: { 'body.proposalId': asBuilt } },
+    listRunsOfSyncConfig: { build: ownConfig },
+    listSyncRuns: {
+      build: async (fixture) => ({ query: { syncConfigId: (await insertConfig(fixture)).id } }),
+      fields: { 'query.syncConfigId': asBuilt },
+    },
+    getSyncRun: { build: ownRun('succeeded') },
+    listSyncRunEvents: { build: ownRun('succeeded') },
+    listSyncRunRejections: { build: ownRun('succeeded') },
+    getSyncRunProof: { build: ownRun('succeeded') },
+    cancelSyncRun: { build: ownRun('queued') },
+    retrySyncRun: { build: ownRun('failed') },
+  },
+};

@@ -1,0 +1,3 @@
+import type { BuilderGroup } from '../builder.ts';
+
+export const whoamiBuilders: BuilderGroup = { builders: { getWhoAmI: { build: () => ({}) } } };

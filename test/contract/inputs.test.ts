@@ -1,0 +1,22 @@
+// Inputs that nobody wrote down, for every operation. CONTRACT_SEED tries others than the usual ones.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { inputsOf } from './rules/inputs.ts';
+import { guardedRoutes, openWalk, type Walk } from './walk.ts';
+
+const seed = Number(process.env['CONTRACT_SEED'] ?? 20_261_121);
+const guarded = guardedRoutes();
+
+let walk: Walk;
+beforeAll(async () => {
+  walk = await openWalk();
+});
+afterAll(() => walk.close());
+
+describe(`inputs made from the schemas, CONTRACT_SEED=${seed}`, () => {
+  it.each(guarded.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', async (_name, route) => {
+    const { failures, valid, invalid } = await inputsOf(walk, route, seed);
+    expect(failures, `CONTRACT_SEED=${seed}`).toEqual([]);
+    expect(valid).toBeGreaterThanOrEqual(8);
+    expect(invalid).toBeGreaterThanOrEqual(50);
+  });
+});

@@ -1,0 +1,116 @@
+// What a good answer of every operation is: described, counted, recorded once, free of secrets, and repeatable by its key.
+import { isDeepStrictEqual } from 'node:util';
+import fc from 'fast-check';
+import { newId } from '../../../src/core/id.ts';
+import { goodStatus, type Route } from '../../../src/http/route.ts';
+import { valuesOf, wireSchemaOf } from '../arbitrary.ts';
+import type { Sent } from '../builder.ts';
+import type { Answer } from '../http.ts';
+import { isWrite, missingBuilder, rightful, type Site, type Walk } from '../walk.ts';
+
+/** What holds for any answer of an operation, good or bad. */
+export function answerProblems(walk: Walk, route: Route, answer: Answer): string[] {
+  const problems: string[] = [];
+  if (answer.status >= 500) problems.push(`answered ${answer.status} ${answer.text}`);
+  const undescribed = walk.description.problemOf(route.id, answer);
+  if (undescribed !== undefined) problems.push(undescribed);
+  if (typeof answer.headers['x-request-id'] !== 'string') problems.push('has no X-Request-Id');
+  if (answer.status >= 400 && answer.body?.error?.requestId !== answer.headers['x-request-id'])
+    problems.push('names another request id in its body than in its header');
+  if (answer.status !== 401 && (answer.headers['ratelimit'] === undefined || answer.headers['ratelimit-policy'] === undefined))
+    problems.push(`${answer.status} has no RateLimit headers`);
+  if ([...walk.secrets].some((secret) => answer.text.includes(secret))) problems.push('its answer holds a secret');
+  return problems;
+}
+
+/** Every text that was sent in a field whose name says that it is secret. */
+function noteSentSecrets(walk: Walk, sent: Sent): void {
+  const look = (value: unknown, name: string): void => {
+    if (typeof value === 'string' && value.length >= 8 && /secret|password|privatekey|token$/i.test(name)) walk.secrets.add(value);
+    if (typeof value === 'object' && value !== null) for (const [key, item] of Object.entries(value)) look(item, key);
+  };
+  look(sent.body, '');
+}
+/** What is shown once is a secret from then on. */
+function noteShownSecrets(walk: Walk, route: Route, answer: Answer): void {
+  for (const name of route.writeOnce ?? []) if (typeof answer.body?.[name] === 'string') walk.secrets.add(answer.body[name]);
+}
+
+/** The good answer: its status, its form, one row in the audit log for a write and none for a read. */
+export async function goodAnswer(walk: Walk, route: Route): Promise<string[]> {
+  const found = walk.builderOf(route);
+  if (found === undefined) return [missingBuilder(route)];
+  const site = await found.site();
+  const sent = await found.builder.build(site);
+  noteSentSecrets(walk, sent);
+  const answer = await walk.send(route, sent, rightful(route, site));
+  const problems = answerProblems(walk, route, answer);
+  noteShownSecrets(walk, route, answer);
+  if (answer.status !== goodStatus(route)) problems.push(`the builder's request was answered ${answer.status} ${answer.text}`);
+  const rows = await walk.auditRows(String(answer.headers['x-request-id']));
+  const wanted = found.builder.auditRows ?? (isWrite(route) ? 1 : 0);
+  if (rows.length !== wanted) problems.push(`left ${rows.length} rows in the audit log instead of ${wanted}`);
+  for (const { action, ip } of rows) {
+    if (!/^[a-z-]+\.[a-z-]+$/.test(action)) problems.push(`its audit action is called ${action}`);
+    if (ip !== '127.0.0.1') problems.push(`its audit row names the address ${ip}`);
+  }
+  for (const secret of walk.secrets) {
+    if (rows.some(({ text }) => text.includes(secret))) problems.push('its audit row holds a secret');
+  }
+  if (route.method === 'GET') problems.push(...(await headAnswer(walk, route, site, sent, answer)));
+  return problems;
+}
+
+async function headAnswer(walk: Walk, route: Route, site: Site, sent: Sent, got: Answer): Promise<string[]> {
+  const head = await walk.send(route, sent, rightful(route, site), { method: 'HEAD' });
+  if (head.status === got.status && head.text === '') return [];
+  return [`answers HEAD with ${head.status} and ${head.text.length} characters`];
+}
+
+/** A body of the same form that is not this one. */
+function otherBody(route: Route, body: Sent['body']): unknown {
+  if (route.body === undefined) return body === undefined ? {} : undefined;
+  const { body: schema } = route;
+  const wire = wireSchemaOf(schema);
+  const same = JSON.stringify(body ?? {});
+  return fc
+    .sample(valuesOf(wire, wire, 'body', {}), { numRuns: 50, seed: 7 })
+    .find((made) => JSON.stringify(made) !== same && schema.safeParse(made).success);
+}
+
+/** The same Idempotency-Key gives the stored answer, with what is shown once taken out; with another body it is refused. */
+export async function repeated(walk: Walk, route: Route): Promise<string[]> {
+  const found = walk.builderOf(route);
+  if (found === undefined) return [missingBuilder(route)];
+  const site = await found.site();
+  const sent = await found.builder.build(site);
+  const headers = { 'idempotency-key': newId() };
+  const first = await walk.send(route, sent, rightful(route, site), { headers });
+  noteShownSecrets(walk, route, first);
+  const second = await walk.send(route, sent, rightful(route, site), { headers });
+  const problems: string[] = [];
+  if (first.status !== goodStatus(route)) problems.push(`the builder's request was answered ${first.status} ${first.text}`);
+  if (second.headers['idempotency-replayed'] !== 'true') problems.push('a repeated request was carried out again');
+  if (first.headers['idempotency-replayed'] !== undefined) problems.push('a first request was answered as a repeated one');
+  const hidden = Object.fromEntries((route.writeOnce ?? []).map((name) => [name, null]));
+  const expected = first.body === undefined ? undefined : { ...first.body, ...hidden };
+  if (second.status !== first.status || !isDeepStrictEqual(second.body, expected))
+    problems.push(`a repeated request was answered ${second.status} ${second.text} after ${first.status} ${first.text}`);
+  const body = otherBody(route, sent.body);
+  const other = await walk.send(route, sent, rightful(route, site), { headers, body: JSON.stringify(body) });
+  if (other.status !== 422 || other.body?.error?.details?.[0]?.code !== 'key_reused')
+    problems.push(`another body with the same key was answered ${other.status} ${other.text}`);
+  return [...problems, ...answerProblems(walk, route, second)];
+}
+
+/** Private keys and signed tokens, whosever they are. */
+const neverKept = /PRIVATE KEY|eyJ[\w-]{8,}\.eyJ/;
+
+/** After everything else: whatever was secret stands in no row and no log line. */
+export async function leakedSecrets(walk: Walk): Promise<string[]> {
+  const places = { 'the database': await walk.storedText(), 'the log': walk.lines.join('') };
+  return Object.entries(places).flatMap(([place, text]) => [
+    ...[...walk.secrets].filter((secret) => text.includes(secret)).map((secret) => `${place} holds ${secret.slice(0, 8)}…`),
+    ...(neverKept.test(text) ? [`${place} holds a private key or a token`] : []),
+  ]);
+}

@@ -1,0 +1,114 @@
+// Who may call: every operation with every role, with exactly its permission, with all but it, by key and by session.
+import {
+  type BuiltInRole,
+  builtInRoles,
+  isReadPermission,
+  isRolePermission,
+  type Permission,
+  rolePermissions,
+} from '../../../src/core/permissions.ts';
+import { goodStatus, type Route } from '../../../src/http/route.ts';
+import { makeKey, makeMember, makeSession } from '../../setup/organization.ts';
+import type { Answer } from '../http.ts';
+import { type Credential, keyCredential, missingBuilder, type Site, sessionCredential, type Walk } from '../walk.ts';
+import { answerProblems } from './answers.ts';
+
+type Caller = {
+  readonly name: string;
+  readonly credential: Credential;
+  readonly kind: 'key' | 'session' | 'restricted key';
+  readonly holds: ReadonlySet<string>;
+  readonly isOwner?: boolean;
+};
+
+const roleNames = Object.keys(builtInRoles) as BuiltInRole[];
+
+/** Callers that every operation meets. */
+async function standardCallers(site: Site): Promise<Caller[]> {
+  const { ctx, organization } = site;
+  const callers: Caller[] = [];
+  for (const name of roleNames) {
+    const isOwner = name === 'owner';
+    const userId = isOwner ? site.owner.id : (await makeMember(ctx, organization.id, name)).id;
+    const { secret } = await makeKey(ctx, organization.id, { permissions: ['write'], createdBy: userId });
+    const session = await makeSession(ctx, userId);
+    const holds = new Set<string>(builtInRoles[name]);
+    callers.push({ name: `${name}'s key`, credential: keyCredential(secret), kind: 'key', holds, isOwner });
+    const signedIn = new Set([...holds, ...(ctx.settings.allowSignup ? ['organization:create'] : [])]);
+    callers.push({ name: `${name}'s session`, credential: sessionCredential(ctx, session), kind: 'session', holds: signedIn, isOwner });
+  }
+  const reading = await makeKey(ctx, organization.id, { permissions: ['read'] });
+  const restricted = await makeKey(ctx, organization.id, { permissions: ['write'], versions: ['v1'] });
+  return [
+    ...callers,
+    {
+      name: "owner's reading key",
+      credential: keyCredential(reading.secret),
+      kind: 'key',
+      holds: new Set(rolePermissions.filter(isReadPermission)),
+    },
+    { name: 'a restricted key', credential: keyCredential(restricted.secret), kind: 'restricted key', holds: new Set() },
+  ];
+}
+
+const held = new WeakMap<Site, Promise<Caller[]>>();
+
+/** Members whose own role holds just the permission, or everything else. */
+async function customCallers(site: Site, permission: Permission): Promise<Caller[]> {
+  const { ctx, organization } = site;
+  const make = async (name: string, holds: readonly Permission[]): Promise<Caller> => {
+    const member = await makeMember(ctx, organization.id, holds);
+    const { secret } = await makeKey(ctx, organization.id, { permissions: ['write'], createdBy: member.id });
+    return { name, credential: keyCredential(secret), kind: 'key', holds: new Set(holds) };
+  };
+  const others = rolePermissions.filter((other) => other !== permission);
+  return [await make('a role with just its permission', [permission]), await make('a role with all others', others)];
+}
+
+/** The exact words of the refusal; undefined where the caller is let in. */
+function refusalOf(route: Route, { kind, holds }: Caller): string | undefined {
+  if (route.permission === 'any') return undefined;
+  if (kind === 'restricted key') return 'A key restricted to versions or resources may only call GET /whoami here';
+  if (route.permission === 'authenticated') return undefined;
+  if (route.permission === 'signed-in') return kind === 'key' ? 'Only a signed-in person may do this' : undefined;
+  return holds.has(route.permission) ? undefined : `Missing required permission: ${route.permission}`;
+}
+
+function cellProblems(route: Route, caller: Caller, answer: Answer, mayRefuse: readonly string[]): string[] {
+  const refusal = refusalOf(route, caller);
+  const said = `${caller.name} is answered ${answer.status} ${answer.status < 300 ? '' : answer.text}`;
+  if (refusal !== undefined) {
+    const exact = answer.status === 403 && answer.body?.error?.code === 'FORBIDDEN' && answer.body.error.message === refusal;
+    return exact ? [] : [`${said}, not 403 ${refusal}`];
+  }
+  if (caller.isOwner === true) return answer.status === goodStatus(route) ? [] : [`${said}, not ${goodStatus(route)}`];
+  if (answer.status === 403 && mayRefuse.includes(answer.body?.error?.details?.[0]?.code)) return [];
+  return answer.status === 401 || answer.status === 403 ? [`${said} though it may`] : [];
+}
+
+async function callersOf(route: Route, site: Site): Promise<Caller[]> {
+  const standard = held.get(site) ?? standardCallers(site);
+  held.set(site, standard);
+  const { permission } = route;
+  return [...(await standard), ...(isRolePermission(permission) ? await customCallers(site, permission) : [])];
+}
+
+export async function rolesMatrix(walk: Walk, route: Route): Promise<string[]> {
+  const found = walk.builderOf(route);
+  if (found === undefined) return [missingBuilder(route)];
+  const { builder } = found;
+  const problems: string[] = [];
+  let site = await found.site();
+  let callers = await callersOf(route, site);
+  for (let index = 0; index < callers.length; index += 1) {
+    if (builder.destroys === true && index > 0) {
+      site = await found.site();
+      callers = await callersOf(route, site);
+    }
+    const caller = callers[index];
+    if (caller === undefined) throw new Error('two sites have different callers');
+    const answer = await walk.send(route, await builder.build(site), caller.credential);
+    problems.push(...cellProblems(route, caller, answer, builder.mayRefuse ?? []), ...answerProblems(walk, route, answer));
+  }
+  return problems;
+}

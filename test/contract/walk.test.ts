@@ -1,0 +1,227 @@
+// The rules themselves must be able to fail: operations that break one rule each, put through the same walk, turn it red.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { invalid } from '../../src/core/errors.ts';
+import { newId } from '../../src/core/id.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { Id, IdParams } from '../../src/http/fields.ts';
+import { describeRoutes } from '../../src/http/openapi.ts';
+import { definePersonRoute, defineRoute, type Route } from '../../src/http/route.ts';
+import { inPersonTransaction } from '../../src/identity/sessions.store.ts';
+import { writeAudit } from '../../src/platform/audit.store.ts';
+import type { Builder } from './builder.ts';
+import { goodAnswer, leakedSecrets, repeated } from './rules/answers.ts';
+import { inputsOf } from './rules/inputs.ts';
+import { foreignIds, pages, unknownNames, withoutCredential } from './rules/requests.ts';
+import { rolesMatrix } from './rules/roles.ts';
+import { openWalk, type Walk } from './walk.ts';
+
+const common = { group: 'Teams', permission: 'team:create', summary: 'For this test' } as const;
+const body = z.strictObject({ name: z.string().min(1).max(40), size: z.int().min(0).max(99).optional() });
+const response = z.object({ id: Id, name: z.string() });
+const named = { name: 'Example', secret: 'example-5ecret' };
+const built: Builder = { build: () => ({ body: { name: 'Example' } }) };
+
+const post = (id: string, handler: Parameters<typeof defineRoute<undefined, undefined, typeof body, typeof response>>[0]['handler']) =>
+  defineRoute({ ...common, id, method: 'POST', path: `/${id}`, body, example: { name: 'x' }, response, status: 201, handler });
+type Handled = Parameters<Parameters<typeof post>[1]>[0];
+const audited = (ctx: Handled, changes: object = {}) =>
+  inTransaction(ctx, (tx) => writeAudit(tx, ctx, { action: 'team.create', target: { type: 'team', id: null }, changes: { ...changes } }));
+const good = (name: string) => ({ id: newId(), name });
+
+const sound = post('sound', async (ctx, input) => (await audited(ctx), good(input.body.name)));
+const throwing = post('throwing', async () => {
+  throw new Error('on purpose');
+});
+const sometimes = post('sometimes', async (ctx, input) => {
+  if ((input.body.size ?? 0) > 50) throw new Error('on purpose');
+  await audited(ctx);
+  return good(input.body.name);
+});
+const silent = post('silent', async (_ctx, input) => good(input.body.name));
+const telling = post('telling', async (ctx, input) => (await audited(ctx, { credential: named.secret }), good(input.body.name)));
+const picky = post('picky', async (ctx, input) => {
+  if (input.body.size === undefined || input.body.size > 10) throw invalid('On purpose', []);
+  await audited(ctx);
+  return good(input.body.name);
+});
+/** Lets everyone in and takes anything: what `invoke` would be without its first two steps. */
+const open: Route = { ...post('open', async (_ctx, input) => good(String(input.body.name))), permission: 'any', parse: (raw) => raw };
+const claimed: Route = { ...open, id: 'open', permission: 'team:create' };
+const undescribed = post('undescribed', async (ctx, input) => (await audited(ctx), good(input.body.name)));
+const leaking = defineRoute({
+  ...common,
+  id: 'leaking',
+  method: 'GET',
+  path: '/leaking/{id}',
+  permission: 'team:read',
+  params: IdParams,
+  response,
+  // Whoever asks, whatever the id.
+  handler: async (_ctx, { params }) => ({ id: params.id, name: 'x' }),
+});
+const unpaged = defineRoute({
+  ...common,
+  id: 'unpaged',
+  method: 'GET',
+  path: '/unpaged',
+  permission: 'team:read',
+  response,
+  handler: async () => good('x'),
+});
+
+const personal = (['authenticated', 'signed-in', 'organization:create'] as const).map((permission) =>
+  definePersonRoute({
+    ...common,
+    id: `as-${permission.replace(':', '-')}`,
+    permission,
+    method: 'POST',
+    path: `/as-${permission.replace(':', '-')}`,
+    body,
+    response,
+    status: 201,
+    handler: async (_ctx, input) => good(input.body.name),
+  }),
+);
+const slackPerson: Route = {
+  ...definePersonRoute({
+    ...common,
+    id: 'slack',
+    permission: 'authenticated',
+    method: 'GET',
+    path: '/slack',
+    handler: async () => undefined,
+  }),
+};
+const strictPerson: Route = { ...slackPerson, permission: 'signed-in' };
+/** Ends the session or key that calls it. */
+const ending = definePersonRoute({
+  ...common,
+  id: 'ending',
+  permission: 'signed-in',
+  method: 'DELETE',
+  path: '/ending',
+  handler: async (ctx) => {
+    await inPersonTransaction(ctx, ctx.caller.user.id, (tx) => tx('sessions').delete());
+  },
+});
+
+const served = [sound, throwing, sometimes, silent, telling, picky, open, undescribed, leaking, unpaged, ...personal, slackPerson, ending];
+const groups = Object.fromEntries(
+  [
+    'Identity',
+    'Organizations',
+    'Teams',
+    'Domains',
+    'Syncs',
+    'Views',
+    'API Keys',
+    'Agents',
+    'Pay',
+    'Portal Config',
+    'ERP connection',
+    'Description',
+  ].map((name) => [name, name]),
+) as Parameters<typeof describeRoutes>[1]['groups'];
+
+let walk: Walk;
+/** The same while nobody may sign up. */
+let closed: Walk;
+beforeAll(async () => {
+  const documented = served.map((route) => (route === undescribed ? { ...route, response: z.object({ id: Id }) } : route));
+  const described = describeRoutes(documented, { title: 'Test', version: '1', description: 'Test', serverUrl: 'http://127.0.0.1', groups });
+  const builders = {
+    ...Object.fromEntries(served.map(({ id }) => [id, built])),
+    leaking: { build: async ({ organization }) => ({ params: { id: organization.id } }) },
+    ...Object.fromEntries(personal.map(({ id }) => [id, { ...built, auditRows: 0 }])),
+    slack: { build: () => ({}) },
+    ending: { build: () => ({}), auditRows: 0, destroys: true },
+    unpaged: { build: () => ({}) },
+    picky: { build: () => ({ body: { name: 'x', size: 1 } }) },
+  } satisfies Record<string, Builder>;
+  const instead = { routes: served, groups: [{ builders }], described };
+  walk = await openWalk({ instead });
+  closed = await openWalk({ instead, allowSignup: false });
+});
+afterAll(() => Promise.all([walk.close(), closed.close()]));
+
+const text = async (problems: Promise<string[]>): Promise<string> => (await problems).join('\n');
+
+describe('a sound operation', () => {
+  it('passes every rule', async () => {
+    for (const rule of [withoutCredential, goodAnswer, unknownNames, repeated, rolesMatrix, foreignIds])
+      expect(await rule(walk, sound)).toEqual([]);
+    expect((await inputsOf(walk, sound, 1)).failures).toEqual([]);
+  });
+});
+
+describe('operations of a person', () => {
+  it.each(personal)('$permission', async (route) => {
+    for (const rule of [withoutCredential, goodAnswer, unknownNames, repeated, rolesMatrix]) expect(await rule(walk, route)).toEqual([]);
+    expect((await inputsOf(walk, route, 1)).failures).toEqual([]);
+  });
+
+  it('ask whether sign-up is open where they make an organization', async () => {
+    const creating = personal.filter(({ permission }) => permission === 'organization:create');
+    for (const route of creating) {
+      expect(await rolesMatrix(closed, route)).toEqual([]);
+      expect(await text(goodAnswer(closed, route))).toContain('Missing required permission: organization:create');
+    }
+    expect(creating).toHaveLength(1);
+  });
+
+  it('may end what calls them', async () => {
+    for (const rule of [goodAnswer, rolesMatrix]) expect(await rule(walk, ending)).toEqual([]);
+    expect((await inputsOf(walk, ending, 1)).failures).toEqual([]);
+  });
+
+  it('turn the walk red where they let a key in', async () => {
+    expect(await text(rolesMatrix(walk, strictPerson))).toContain("owner's key is answered 204");
+  });
+});
+
+describe('the walk turns red', () => {
+  it('for a handler that throws', async () => {
+    expect(await text(goodAnswer(walk, throwing))).toContain('answered 500');
+    expect(await text(rolesMatrix(walk, throwing))).toContain("owner's key is answered 500");
+    expect((await inputsOf(walk, throwing, 1)).failures.join()).toContain('answered 500');
+  });
+
+  it('for a handler that throws for some inputs only', async () => {
+    expect(await goodAnswer(walk, sometimes)).toEqual([]);
+    expect((await inputsOf(walk, sometimes, 1)).failures.join()).toContain('answered 500');
+  });
+
+  it('for an operation that refuses what its schema allows', async () => {
+    expect((await inputsOf(walk, picky, 1)).failures.join()).toContain('valid inputs were answered well');
+  });
+
+  it('for a write without an audit row', async () =>
+    expect(await text(goodAnswer(walk, silent))).toContain('left 0 rows in the audit log'));
+
+  it('for a secret in the audit log', async () => {
+    walk.secrets.add(named.secret);
+    expect(await text(goodAnswer(walk, telling))).toContain('its audit row holds a secret');
+    expect(await text(leakedSecrets(walk))).toContain('the database holds');
+    walk.secrets.delete(named.secret);
+  });
+
+  it('for an operation that lets everybody in, or takes anything', async () => {
+    expect(await text(rolesMatrix(walk, claimed))).toContain("viewer's key is answered 201");
+    expect(await text(unknownNames(walk, open))).toContain('an unknown field is answered 201');
+    expect((await inputsOf(walk, open, 1)).failures.join()).toContain('answered 201 for the forbidden');
+  });
+
+  it('for an answer that is not as described', async () =>
+    expect(await text(goodAnswer(walk, undescribed))).toContain('201 breaks its description'));
+
+  it("for another organization's object", async () =>
+    expect(await text(foreignIds(walk, leaking))).toContain('an unknown id is answered 200'));
+
+  it('for a list without pages', async () => expect(await text(pages(walk, unpaged))).toContain('its pages are'));
+
+  it('for an operation without a builder, saying what to write', async () => {
+    const orphan = post('orphan', async (_ctx, input) => good(input.body.name));
+    expect(await text(goodAnswer(walk, orphan))).toContain('orphan (POST /orphan) has no builder: add `orphan: { build:');
+  });
+});

@@ -1,0 +1,197 @@
+// The ground that the rules walk on: the operations on one listening server, an organization per group of builders and another
+// one whose ids must look like no ids at all. Rules give their failures as values, so that a test can show them failing.
+import express, { type Express } from 'express';
+import { createApp } from '../../src/app.ts';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { openLog } from '../../src/core/log.ts';
+import { openKnex } from '../../src/db/connect.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { errorHandler } from '../../src/http/errors.ts';
+import { routeRouter } from '../../src/http/express.ts';
+import { requestLog } from '../../src/http/request-log.ts';
+import type { AnyRoute, Route } from '../../src/http/route.ts';
+import { publicationsSettled } from '../../src/platform/api-schemas/publication.ts';
+import { describePlatform, platformBase, platformRoutes } from '../../src/platform/index.ts';
+import { testDatabase, testSettings } from '../setup/database.ts';
+import { type Erp, startErp } from '../setup/erp.ts';
+import { makeKey, makeOrganization, makeSession } from '../setup/organization.ts';
+import type { Builder, BuilderGroup, Fixture, Sent } from './builder.ts';
+import { builderGroups } from './builders/all.ts';
+import { type Description, openDescription } from './description.ts';
+import { type Answer, listen, type Server } from './http.ts';
+
+/** Headers that say who calls; empty for nobody. */
+export type Credential = Readonly<Record<string, string>>;
+export const nobody: Credential = {};
+export const keyCredential = (secret: string): Credential => ({ authorization: `Bearer ${secret}` });
+/** A session acts for pages of this service alone, so it comes with their origin. */
+export const sessionCredential = (ctx: Ctx, { cookie }: { cookie: string }): Credential => ({
+  cookie,
+  origin: new URL(ctx.settings.publicUrl).origin,
+});
+
+export type Site = Fixture & { readonly key: Credential; readonly session: Credential };
+
+export type Walk = {
+  readonly ctx: Ctx;
+  readonly description: Description;
+  readonly server: Server;
+  readonly lines: string[];
+  /** Secrets that the walk gave or was given: none may be found anywhere. */
+  readonly secrets: Set<string>;
+  /** `site` is the group's own fixture, or a new one each time where the operation takes it away. */
+  builderOf(route: Route): { builder: Builder; site: () => Promise<Site>; foreign: () => Promise<Site> } | undefined;
+  send(route: Route, sent: Sent, credential: Credential, extra?: Partial<Raw>): Promise<Answer>;
+  /** Rows of the audit log that a request left, whatever organization they are in. */
+  auditRows(requestId: string): Promise<{ text: string; action: string; ip: string | null }[]>;
+  /** Every row of every table of the service, as text. */
+  storedText(): Promise<string>;
+  close(): Promise<void>;
+};
+/** What a rule may send instead of what a client would. */
+export type Raw = { method: string; headers: Record<string, string>; body: string; search: string };
+
+export const guardedRoutes = (routes: readonly AnyRoute[] = platformRoutes): Route[] =>
+  routes.filter((route): route is Route => route.access !== 'public');
+
+export const addressOf = ({ path }: Pick<Route, 'path'>, params: Readonly<Record<string, string>> = {}): string =>
+  path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? `missing-${name}`));
+
+function plainApp(ctx: Ctx, routes: readonly AnyRoute[]): Express {
+  const app = express();
+  app.use(requestLog(ctx.log, ctx.clock));
+  app.use(
+    platformBase,
+    routeRouter(ctx, routes, async () => undefined),
+  );
+  app.use(errorHandler(ctx.log));
+  return app;
+}
+
+export type WalkOptions = {
+  /** Operations to walk instead of the service's own, with their builders and their description. */
+  readonly instead?: { readonly routes: readonly AnyRoute[]; readonly groups: readonly BuilderGroup[]; readonly described: unknown };
+  readonly allowSignup?: boolean;
+};
+
+export async function openWalk({ instead, allowSignup = true }: WalkOptions = {}): Promise<Walk> {
+  let erp: Promise<Erp> | undefined;
+  const allowedHosts: string[] = [];
+  const database = await testDatabase({
+    settings: { allowSignup, rateLimitPerMinute: 1_000_000, erp: { ...testSettings.erp, allowedHosts } },
+  });
+  const lines: string[] = [];
+  const ctx: Ctx = { ...database.ctx, log: openLog('debug', { write: (line: string) => void lines.push(line) }) };
+  const server = await listen(instead === undefined ? createApp(ctx) : plainApp(ctx, instead.routes));
+  const admin = openKnex(database.address, null, 2);
+  const secrets = new Set<string>();
+  const groups = instead?.groups ?? builderGroups;
+
+  const openErp = (): Promise<Erp> =>
+    (erp ??= startErp().then((started) => {
+      allowedHosts.push(started.host);
+      return started;
+    }));
+
+  async function makeSite(group: BuilderGroup): Promise<Site> {
+    const organization = await makeOrganization(ctx);
+    const { secret } = await makeKey(ctx, organization.id, { permissions: ['write'] });
+    const session = await makeSession(ctx, organization.ownerId);
+    secrets.add(secret).add(session.cookie.split('=')[1] ?? session.cookie);
+    const key = keyCredential(secret);
+    let given = 0;
+    const sql: Fixture['sql'] = (work) => inTransaction({ db: ctx.db, organizationId: organization.id }, work);
+    const owner = await sql((tx) => tx('users').where({ id: organization.ownerId }).first<{ id: string; email: string }>('id', 'email'));
+    const site: Site = {
+      ctx,
+      organization,
+      owner,
+      sessionId: session.id,
+      key,
+      session: sessionCredential(ctx, session),
+      erp: openErp,
+      sql,
+      next: () => (given += 1),
+      api: async (method, path, body) => {
+        const text = body === undefined ? undefined : JSON.stringify(body);
+        const headers = { ...key, ...(text !== undefined && { 'content-type': 'application/json' }) };
+        const answer = await server.send({ method, path: `${platformBase}${path}`, headers, body: text });
+        if (answer.status >= 300) throw new Error(`a builder's ${method} ${path} was answered ${answer.status} ${answer.text}`);
+        return answer;
+      },
+    };
+    await group.setUp?.(site);
+    return site;
+  }
+  const sites = new Map<string, Promise<Site>>();
+  const siteOf = (group: BuilderGroup, kind: string) => (): Promise<Site> => {
+    const name = `${groups.indexOf(group)} ${kind}`;
+    const held = sites.get(name) ?? makeSite(group);
+    sites.set(name, held);
+    return held;
+  };
+
+  return {
+    ctx,
+    server,
+    lines,
+    secrets,
+    description: openDescription(instead?.described ?? describePlatform(ctx.settings.publicUrl)),
+    builderOf(route) {
+      const group = groups.find(({ builders }) => Object.hasOwn(builders, route.id));
+      const builder = group?.builders[route.id];
+      return group === undefined || builder === undefined
+        ? undefined
+        : { builder, site: builder.destroys === true ? () => makeSite(group) : siteOf(group, 'own'), foreign: siteOf(group, 'foreign') };
+    },
+    send(route, sent, credential, raw = {}) {
+      const search = raw.search ?? new URLSearchParams(sent.query ?? {}).toString();
+      const body = raw.body ?? (sent.body === undefined ? undefined : JSON.stringify(sent.body));
+      return server.send({
+        method: raw.method ?? route.method,
+        path: `${platformBase}${addressOf(route, sent.params)}${search === '' ? '' : `?${search}`}`,
+        headers: { ...credential, ...(body !== undefined && { 'content-type': 'application/json' }), ...raw.headers },
+        body,
+      });
+    },
+    auditRows: async (requestId) => {
+      const { rows } = await admin.raw<{ rows: { text: string; action: string; ip: string | null }[] }>(
+        'select to_jsonb(a)::text as text, action, ip from audit_log a where request_id = ?',
+        [requestId],
+      );
+      return rows;
+    },
+    storedText: async () => {
+      const tables = await admin.raw<{ rows: { name: string }[] }>(
+        "select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname not in ('pg_catalog', 'information_schema')",
+      );
+      let text = '';
+      for (const { name } of tables.rows) {
+        const { rows } = await admin.raw<{ rows: { text: string | null }[] }>(`select string_agg(t::text, ' ') as text from ${name} t`);
+        text += rows[0]?.text ?? '';
+      }
+      return text;
+    },
+    close: async () => {
+      await publicationsSettled(ctx);
+      await server.stop();
+      await admin.destroy();
+      await database.close();
+      await (await erp)?.stop();
+    },
+  };
+}
+
+/** Who calls an operation when everything is right: the owner, by key, or by session where a key may not. */
+export const rightful = (route: Route, site: Site): Credential =>
+  route.permission === 'signed-in' || route.permission === 'organization:create' ? site.session : site.key;
+
+export const isWrite = (route: Route): boolean => route.method !== 'GET' && !route.permission.endsWith(':read');
+
+/** What a route without a builder is told. */
+export const missingBuilder = (route: Route): string =>
+  `${route.id} (${route.method} ${route.path}) has no builder: add \`${route.id}: { build: async (fixture) => ({ ${[
+    ...(route.params === undefined ? [] : [`params: { ${Object.keys(route.params.shape).join(', ')} }`]),
+    ...(route.body === undefined ? [] : ['body: { … }']),
+  ].join(', ')} }) }\` to its group's file in test/contract/builders/, and a new file to builders/all.ts. ` +
+  '`build` prepares what the operation needs and gives a request that is answered well.';
