@@ -3,6 +3,9 @@ import type { Adapter, AdapterPayload } from 'oidc-provider';
 
 type Held = { readonly payload: AdapterPayload; readonly untilMs: number };
 
+/** What a grant takes along when it is revoked. A sign-in under way names its grant too, and goes on. */
+const granted = /^(AccessToken|AuthorizationCode|RefreshToken):/;
+
 /** One store for all of the provider's models; `nowMs` only ever grows. */
 export function memoryAdapter(nowMs: () => number): (model: string) => Adapter {
   const store = new Map<string, Held>();
@@ -43,7 +46,7 @@ export function memoryAdapter(nowMs: () => number): (model: string) => Adapter {
       store.delete(`${model}:${id}`);
     },
     revokeByGrantId: async (grantId) => {
-      for (const [key, { payload }] of store) if (payload.grantId === grantId) store.delete(key);
+      for (const [key, { payload }] of store) if (granted.test(key) && payload.grantId === grantId) store.delete(key);
     },
   });
 }
