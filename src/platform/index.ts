@@ -7,9 +7,9 @@ import { type AnyRoute, checkRoutes, definePublicRoute, type RouteGroup } from '
 import type { VerifyToken } from '../identity/access-token.ts';
 import { apiKeyRoutes } from './api-keys/api-keys.routes.ts';
 import { apiSchemaRoutes } from './api-schemas/api-schemas.routes.ts';
-import { invitationRoutes } from './invitations/invitations.routes.ts';
-import { domainRoutes } from './domains/domains.routes.ts';
 import { auditLogRoutes } from './audit-log/audit-log.routes.ts';
+import { domainRoutes } from './domains/domains.routes.ts';
+import { invitationRoutes } from './invitations/invitations.routes.ts';
 import { memberRoutes } from './members/members.routes.ts';
 import { netsuiteRoutes } from './netsuite/netsuite.routes.ts';
 import { organizationRoutes } from './organizations/organizations.routes.ts';

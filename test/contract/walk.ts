@@ -13,6 +13,7 @@ import type { AnyRoute, Route } from '../../src/http/route.ts';
 import { publicationsSettled } from '../../src/platform/api-schemas/publication.ts';
 import { describePlatform, platformBase, platformRoutes } from '../../src/platform/index.ts';
 import { testDatabase, testSettings } from '../setup/database.ts';
+import { startDns } from '../setup/dns.ts';
 import { type Erp, startErp } from '../setup/erp.ts';
 import { makeKey, makeOrganization, makeSession } from '../setup/organization.ts';
 import type { Builder, BuilderGroup, Fixture, Sent } from './builder.ts';
@@ -77,8 +78,9 @@ export type WalkOptions = {
 export async function openWalk({ instead, allowSignup = true }: WalkOptions = {}): Promise<Walk> {
   let erp: Promise<Erp> | undefined;
   const allowedHosts: string[] = [];
+  const dns = await startDns();
   const database = await testDatabase({
-    settings: { allowSignup, rateLimitPerMinute: 1_000_000, erp: { ...testSettings.erp, allowedHosts } },
+    settings: { allowSignup, dnsServers: [dns.address], rateLimitPerMinute: 1_000_000, erp: { ...testSettings.erp, allowedHosts } },
   });
   const lines: string[] = [];
   const ctx: Ctx = { ...database.ctx, log: openLog('debug', { write: (line: string) => void lines.push(line) }) };
@@ -175,6 +177,7 @@ export async function openWalk({ instead, allowSignup = true }: WalkOptions = {}
     close: async () => {
       await publicationsSettled(ctx);
       await server.stop();
+      await dns.stop();
       await admin.destroy();
       await database.close();
       await (await erp)?.stop();

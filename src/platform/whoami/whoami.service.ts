@@ -76,7 +76,10 @@ export async function chooseActiveOrganization(ctx: CallerCtx, organizationId: s
     throw invalid('Only a session has an active organization', [{ path: '', code: 'no_session', message: reason }]);
   }
   const chosen = (await membershipsOf(ctx, user.id)).find(({ organization }) => organization.id === organizationId);
-  if (chosen === undefined) throw notFound('Organization');
+  if (chosen === undefined)
+    throw invalid('You belong to no such organization', [
+      { path: 'organizationId', code: 'not_a_member', message: 'See GET /whoami/organizations' },
+    ]);
   await inPersonTransaction(ctx, user.id, async (tx) => {
     if (!(await chooseOrganization(tx, user.id, sessionId, organizationId))) throw unauthorized();
     await enterOrganization(tx, organizationId);

@@ -2,8 +2,22 @@
 import type { BuilderGroup } from '../builder.ts';
 import { apiKeyBuilders } from './api-keys.ts';
 import { apiSchemaBuilders } from './api-schemas.ts';
+import { domainBuilders } from './domains.ts';
 import { netsuiteBuilders } from './netsuite.ts';
+import { invitedBuilders, organizationBuilders } from './organizations.ts';
 import { syncBuilders } from './syncs.ts';
-import { whoamiBuilders } from './whoami.ts';
+import { teamBuilders } from './teams.ts';
+import { newOrganizationBuilders, whoamiBuilders } from './whoami.ts';
 
-export const builderGroups: readonly BuilderGroup[] = [whoamiBuilders, netsuiteBuilders, syncBuilders, apiKeyBuilders, apiSchemaBuilders];
+export const builderGroups: readonly BuilderGroup[] = [
+  whoamiBuilders,
+  newOrganizationBuilders,
+  organizationBuilders,
+  invitedBuilders,
+  teamBuilders,
+  domainBuilders,
+  netsuiteBuilders,
+  syncBuilders,
+  apiKeyBuilders,
+  apiSchemaBuilders,
+];

@@ -1,3 +1,40 @@
-import type { BuilderGroup } from '../builder.ts';
+import fc from 'fast-check';
+import { makeKey, makeMember, makeSession } from '../../setup/organization.ts';
+import { asBuilt, type BuilderGroup } from '../builder.ts';
 
-export const whoamiBuilders: BuilderGroup = { builders: { getWhoAmI: { build: () => ({}) } } };
+export const whoamiBuilders: BuilderGroup = {
+  builders: {
+    getWhoAmI: { build: () => ({}) },
+    listMyOrganizations: { build: () => ({}) },
+    listMySessions: { build: () => ({}) },
+    chooseActiveOrganization: {
+      build: ({ organization }) => ({ body: { organizationId: organization.id } }),
+      fields: { 'body.organizationId': asBuilt },
+      repeatable: true,
+    },
+    // Sessions of one person, who may have no organization: an audit log is written where the session has one.
+    endMySession: { build: async ({ ctx, owner }) => ({ params: { id: (await makeSession(ctx, owner.id)).id } }), auditRows: 0 },
+    endMyOtherSessions: { build: () => ({}), auditRows: 0, destroys: true },
+    leaveOrganization: {
+      build: async ({ ctx, organization, owner }) => {
+        const heir = await makeMember(ctx, organization.id, 'owner');
+        await makeKey(ctx, organization.id, { createdBy: owner.id });
+        return { params: { id: organization.id }, query: { keys: 'transfer', transferTo: heir.id } };
+      },
+      fields: { 'query.keys': asBuilt, 'query.transferTo': asBuilt },
+      destroys: true,
+    },
+  },
+};
+
+/** Whoever makes organizations has several in the end, so this needs an owner of its own. */
+export const newOrganizationBuilders: BuilderGroup = {
+  builders: {
+    createOrganization: {
+      build: ({ next }) => ({ body: { name: `Organization ${next()}` } }),
+      fields: { 'body.slug': fc.stringMatching(/^[a-z][a-z0-9]{11}$/) },
+      repeatable: true,
+      inputs: 20,
+    },
+  },
+};

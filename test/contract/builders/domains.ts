@@ -1,0 +1,34 @@
+import fc from 'fast-check';
+import { newId } from '../../../src/core/id.ts';
+import type { BuilderGroup, Fixture } from '../builder.ts';
+
+const own = ({ organization }: Fixture) => ({ id: organization.id });
+const hostname = fc.stringMatching(/^[a-z]{12,20}$/).map((label) => `${label}.example`);
+
+/** An organization may hold 200, which the walk would reach. */
+const makeRoom = ({ sql }: Fixture) => sql((tx) => tx('domains').whereRaw("created_at < now() - interval '2 seconds'").delete());
+
+async function domain({ organization, sql }: Fixture): Promise<string> {
+  const id = newId();
+  const row = { id, organization_id: organization.id, hostname: `${id}.example`, verification_value: `portal-verification=${id}` };
+  await sql((tx) => tx('domains').insert({ ...row, status: 'verified', verified_at: tx.fn.now() }));
+  return id;
+}
+const ofDomain = async (fixture: Fixture) => ({ params: { ...own(fixture), domainId: await domain(fixture) } });
+
+export const domainBuilders: BuilderGroup = {
+  builders: {
+    listDomains: { build: (fixture) => ({ params: own(fixture) }) },
+    createDomain: {
+      build: async (fixture) => {
+        await makeRoom(fixture);
+        return { params: own(fixture), body: { hostname: `${newId()}.example` } };
+      },
+      fields: { 'body.hostname': hostname },
+    },
+    getDomain: { build: ofDomain },
+    updateDomain: { build: async (fixture) => ({ ...(await ofDomain(fixture)), body: { isPrimary: true } }) },
+    deleteDomain: { build: ofDomain },
+    verifyDomain: { build: ofDomain },
+  },
+};
