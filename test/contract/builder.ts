@@ -56,7 +56,7 @@ export type Builder = {
   readonly mayRefuse?: readonly string[];
   /** Takes the organization, or the caller's own credential, away with it: every request gets a fixture of its own. */
   readonly destroys?: boolean;
-  /** A real round trip that costs: fewer inputs. */
+  /** A real round trip that costs: so many valid inputs, instead of fifty distinct ones and never under eight. */
   readonly inputs?: number;
 };
 

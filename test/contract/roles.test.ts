@@ -13,9 +13,13 @@ beforeAll(async () => {
 afterAll(() => walk.close());
 
 describe('roles', () => {
-  it.each(guarded.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', async (_name, route) => {
-    expect(await rolesMatrix(walk, route)).toEqual([]);
-  });
+  it.each(guarded.map((route) => [`${route.method} ${route.path}`, route] as const))(
+    '%s',
+    async (_name, route) => {
+      expect(await rolesMatrix(walk, route)).toEqual([]);
+    },
+    60_000,
+  );
 });
 
 describe('a person without an organization', () => {

@@ -1,6 +1,7 @@
 // The ground that the rules walk on: the operations on one listening server, an organization per group of builders and another
 // one whose ids must look like no ids at all. Rules give their failures as values, so that a test can show them failing.
 import express, { type Express } from 'express';
+import type { Knex } from 'knex';
 import { createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { openLog } from '../../src/core/log.ts';
@@ -44,7 +45,7 @@ export type Walk = {
   builderOf(route: Route): { builder: Builder; site: () => Promise<Site>; foreign: () => Promise<Site> } | undefined;
   send(route: Route, sent: Sent, credential: Credential, extra?: Partial<Raw>): Promise<Answer>;
   /** Rows of the audit log that a request left, whatever organization they are in. */
-  auditRows(requestId: string): Promise<{ text: string; action: string; ip: string | null }[]>;
+  auditRows(requestId: string): Promise<AuditRow[]>;
   /** Every row of every table of the service, as text. */
   storedText(): Promise<string>;
   close(): Promise<void>;
@@ -67,6 +68,59 @@ function plainApp(ctx: Ctx, routes: readonly AnyRoute[]): Express {
   );
   app.use(errorHandler(ctx.log));
   return app;
+}
+
+type Ground = { ctx: Ctx; server: Server; secrets: Set<string>; erp: () => Promise<Erp> };
+
+/** A new organization with its owner's key and session, prepared for a group of builders. */
+async function openSite(group: BuilderGroup, { ctx, server, secrets, erp }: Ground): Promise<Site> {
+  const organization = await makeOrganization(ctx);
+  const { secret } = await makeKey(ctx, organization.id, { permissions: ['write'] });
+  const session = await makeSession(ctx, organization.ownerId);
+  secrets.add(secret).add(session.cookie.split('=')[1] ?? session.cookie);
+  const key = keyCredential(secret);
+  let given = 0;
+  const sql: Fixture['sql'] = (work) => inTransaction({ db: ctx.db, organizationId: organization.id }, work);
+  const owner = await sql((tx) => tx('users').where({ id: organization.ownerId }).first<{ id: string; email: string }>('id', 'email'));
+  const site: Site = {
+    ctx,
+    organization,
+    owner,
+    sessionId: session.id,
+    key,
+    session: sessionCredential(ctx, session),
+    erp,
+    sql,
+    next: () => (given += 1),
+    api: async (method, path, body) => {
+      const text = body === undefined ? undefined : JSON.stringify(body);
+      const headers = { ...key, ...(text !== undefined && { 'content-type': 'application/json' }) };
+      const answer = await server.send({ method, path: `${platformBase}${path}`, headers, body: text });
+      if (answer.status >= 300) throw new Error(`a builder's ${method} ${path} was answered ${answer.status} ${answer.text}`);
+      return answer;
+    },
+  };
+  await group.setUp?.(site);
+  return site;
+}
+
+type AuditRow = { text: string; action: string; ip: string | null };
+
+async function readAuditRows(admin: Knex, requestId: string): Promise<AuditRow[]> {
+  const query = 'select to_jsonb(a)::text as text, action, ip from audit_log a where request_id = ?';
+  return (await admin.raw<{ rows: AuditRow[] }>(query, [requestId])).rows;
+}
+
+async function readEverything(admin: Knex): Promise<string> {
+  const tables = await admin.raw<{ rows: { name: string }[] }>(
+    "select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname not in ('pg_catalog', 'information_schema')",
+  );
+  let text = '';
+  for (const { name } of tables.rows) {
+    const { rows } = await admin.raw<{ rows: { text: string | null }[] }>(`select string_agg(t::text, ' ') as text from ${name} t`);
+    text += rows[0]?.text ?? '';
+  }
+  return text;
 }
 
 export type WalkOptions = {
@@ -95,36 +149,7 @@ export async function openWalk({ instead, allowSignup = true }: WalkOptions = {}
       return started;
     }));
 
-  async function makeSite(group: BuilderGroup): Promise<Site> {
-    const organization = await makeOrganization(ctx);
-    const { secret } = await makeKey(ctx, organization.id, { permissions: ['write'] });
-    const session = await makeSession(ctx, organization.ownerId);
-    secrets.add(secret).add(session.cookie.split('=')[1] ?? session.cookie);
-    const key = keyCredential(secret);
-    let given = 0;
-    const sql: Fixture['sql'] = (work) => inTransaction({ db: ctx.db, organizationId: organization.id }, work);
-    const owner = await sql((tx) => tx('users').where({ id: organization.ownerId }).first<{ id: string; email: string }>('id', 'email'));
-    const site: Site = {
-      ctx,
-      organization,
-      owner,
-      sessionId: session.id,
-      key,
-      session: sessionCredential(ctx, session),
-      erp: openErp,
-      sql,
-      next: () => (given += 1),
-      api: async (method, path, body) => {
-        const text = body === undefined ? undefined : JSON.stringify(body);
-        const headers = { ...key, ...(text !== undefined && { 'content-type': 'application/json' }) };
-        const answer = await server.send({ method, path: `${platformBase}${path}`, headers, body: text });
-        if (answer.status >= 300) throw new Error(`a builder's ${method} ${path} was answered ${answer.status} ${answer.text}`);
-        return answer;
-      },
-    };
-    await group.setUp?.(site);
-    return site;
-  }
+  const makeSite = (group: BuilderGroup): Promise<Site> => openSite(group, { ctx, server, secrets, erp: openErp });
   const sites = new Map<string, Promise<Site>>();
   const siteOf = (group: BuilderGroup, kind: string) => (): Promise<Site> => {
     const name = `${groups.indexOf(group)} ${kind}`;
@@ -156,24 +181,8 @@ export async function openWalk({ instead, allowSignup = true }: WalkOptions = {}
         body,
       });
     },
-    auditRows: async (requestId) => {
-      const { rows } = await admin.raw<{ rows: { text: string; action: string; ip: string | null }[] }>(
-        'select to_jsonb(a)::text as text, action, ip from audit_log a where request_id = ?',
-        [requestId],
-      );
-      return rows;
-    },
-    storedText: async () => {
-      const tables = await admin.raw<{ rows: { name: string }[] }>(
-        "select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname not in ('pg_catalog', 'information_schema')",
-      );
-      let text = '';
-      for (const { name } of tables.rows) {
-        const { rows } = await admin.raw<{ rows: { text: string | null }[] }>(`select string_agg(t::text, ' ') as text from ${name} t`);
-        text += rows[0]?.text ?? '';
-      }
-      return text;
-    },
+    auditRows: (requestId) => readAuditRows(admin, requestId),
+    storedText: () => readEverything(admin),
     close: async () => {
       await publicationsSettled(ctx);
       await server.stop();

@@ -52,7 +52,7 @@ type Ground = { walk: Walk; route: Route; builder: Builder; siteFor: () => Promi
 
 async function sendValid({ walk, route, builder, siteFor, fields, seed }: Ground): Promise<{ count: number; failures: string[] }> {
   const distinct = validInputs(route, fields, builder.inputs ?? wantedInputs, seed);
-  const rounds = Math.ceil(fewestInputs / distinct.length);
+  const rounds = Math.ceil(Math.min(fewestInputs, builder.inputs ?? fewestInputs) / distinct.length);
   const inputs = Array.from({ length: rounds }, () => distinct).flat();
   const repeatable = builder.repeatable ?? ['GET', 'PUT', 'PATCH'].includes(route.method);
   const once = repeatable ? await builder.build(await siteFor()) : undefined;
@@ -78,7 +78,7 @@ type Spoiled = { readonly sent: Sent; readonly raw: Partial<Raw>; readonly forbi
 /** JSON text of any depth: JSON.stringify recurses, and its stack ends before the parser's does. */
 const bodyText = (body: unknown): string => JSON.stringify(body) ?? 'null';
 
-function spoiledInputs({ walk, route, fields, seed, builder }: Ground, built: Sent): Spoiled[] {
+function spoiledInputs({ walk, route, fields, seed }: Ground, built: Sent): Spoiled[] {
   const inputs = validInputs(route, fields, wantedInputs, seed + 1);
   const known = Object.keys(route.query?.shape ?? {});
   const base = (index: number): Sent => combine(route, built, inputs[index % inputs.length] ?? { query: {}, body: {} });
@@ -87,8 +87,7 @@ function spoiledInputs({ walk, route, fields, seed, builder }: Ground, built: Se
     return !route.body.safeParse(body).success || walk.description.allowsBody(route.id, body) === false;
   };
   const found: Spoiled[] = [];
-  const wanted = builder.inputs ?? wantedInputs;
-  for (let index = 0; found.filter(({ forbidden }) => forbidden).length < wanted && index < wanted * 4; index += 1) {
+  for (let index = 0; found.filter(({ forbidden }) => forbidden).length < wantedInputs && index < wantedInputs * 4; index += 1) {
     const sent = base(index);
     if (route.method !== 'GET' && index % 3 !== 0) {
       const [body] = fc.sample(spoiled(sent.body ?? {}), { numRuns: 1, seed: seed + index });
