@@ -122,8 +122,8 @@ describe('roles', () => {
 /** Adding one here is a decision: it answers one question across organizations, and no more than that. */
 const definers = [
   'all_organizations',
-  'claim_outgoing_mail',
   'claim_due_domains',
+  'claim_outgoing_mail',
   'claim_sync_run',
   'ended_staged_runs',
   'ensure_user',

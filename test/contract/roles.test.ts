@@ -1,6 +1,6 @@
 // Every operation with every role: a cell that lets somebody in by mistake, or shuts somebody out, is a failure.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeSession } from '../setup/organization.ts';
+import { makePerson, makeSession } from '../setup/organization.ts';
 import { rolesMatrix } from './rules/roles.ts';
 import { guardedRoutes, openWalk, sessionCredential, type Walk } from './walk.ts';
 
@@ -24,10 +24,7 @@ describe('roles', () => {
 
 describe('a person without an organization', () => {
   it.each(guarded.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', async (_name, route) => {
-    const { rows } = await walk.ctx.db.control.raw<{ rows: { id: string }[] }>(
-      "select ensure_user(gen_random_uuid(), 'nobody@example.test', '') as id",
-    );
-    const session = await makeSession(walk.ctx, rows[0]?.id ?? '');
+    const session = await makeSession(walk.ctx, (await makePerson(walk.ctx, `nobody-${route.id.toLowerCase()}@example.test`)).id);
     const found = walk.builderOf(route);
     const answer = await walk.send(route, (await found?.builder.build(await found.site())) ?? {}, sessionCredential(walk.ctx, session));
     const refused = answer.status === 403 && answer.body.error.message === 'You belong to no organization';

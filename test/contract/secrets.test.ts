@@ -1,6 +1,6 @@
 // No secret is found again: each stands in the one answer that shows it, if any, and in no other answer, no log line at any level
 // and no row of any table. Looked for as it is and in the forms in which a text travels; hashes and sealed boxes hold none of them.
-import { createPrivateKey, randomBytes } from 'node:crypto';
+import { createHash, createPrivateKey, randomBytes } from 'node:crypto';
 import type { Express } from 'express';
 import type { Knex } from 'knex';
 import supertest from 'supertest';
@@ -13,14 +13,13 @@ import { openLog } from '../../src/core/log.ts';
 import { openKnex } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import type { AnyRoute, Route } from '../../src/http/route.ts';
-import { hashSessionToken, inPersonTransaction } from '../../src/identity/sessions.store.ts';
 import { platformRoutes } from '../../src/platform/index.ts';
 import { secretBinding, startScheduler } from '../../src/sync/index.ts';
 import { type Answer, type Api, apiOf, base } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { type DnsServer, startDns } from '../setup/dns.ts';
 import { accountId, type Erp, startErp } from '../setup/erp.ts';
-import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { makeKey, makeOrganization, makePerson, makeSession } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
 
 const recognizable = (what: string): string => `${what}-${randomBytes(12).toString('hex')}`;
@@ -208,17 +207,8 @@ describe('secrets', () => {
   });
 
   it('of a session work and are not repeated', async () => {
-    const token = randomBytes(32).toString('base64url');
+    const { token, cookie } = await makeSession(ctx, organization.ownerId, organization.id);
     secrets.set(token, 0);
-    await inPersonTransaction(ctx, organization.ownerId, (tx) =>
-      tx('sessions').insert({
-        id: newId(),
-        token_hash: hashSessionToken(token),
-        user_id: organization.ownerId,
-        active_organization_id: organization.id,
-      }),
-    );
-    const cookie = `portal_session=${token}`;
     const answer = await supertest(app).get(`${base}/whoami`).set({ cookie });
     expect(answer.status).toBe(200);
     note('session', answer);
@@ -226,6 +216,38 @@ describe('secrets', () => {
       'foreign origin',
       await supertest(app).post(`${base}/api-keys`).set({ cookie, origin: 'https://elsewhere.example' }).send({ name: 'x' }),
     );
+  });
+
+  it('of invitations go out by mail alone, and are not repeated to whoever sends them', async () => {
+    const token = randomBytes(32).toString('base64url');
+    secrets.set(token, 0);
+    const guest = await makePerson(ctx, 'guest@example.test');
+    await inTransaction({ db: ctx.db, organizationId: organization.id }, async (tx) => {
+      const role = await tx('roles').where({ name: 'viewer' }).first<{ id: string }>('id');
+      await good('post', `/organizations/${organization.id}/invitations`, { email: 'other@example.test', roleId: role?.id });
+      await tx('invitations').insert({
+        id: newId(),
+        organization_id: organization.id,
+        email: guest.email,
+        role_id: role?.id,
+        role_name: 'viewer',
+        token_hash: createHash('sha256').update(token).digest(),
+        invited_by: organization.ownerId,
+        expires_at: '2100-01-01T00:00:00Z',
+      });
+    });
+    const stranger = await makePerson(ctx, 'stranger@example.test');
+    const accepting = (headers: Record<string, string>) => apiOf(app, null)('post', '/invitations/accept', { token }, headers);
+    driven.add('acceptInvitation');
+    for (const [person, status] of [
+      [stranger, 403],
+      [guest, 200],
+      [guest, 422],
+    ] as const) {
+      const session = await makeSession(ctx, person.id);
+      secrets.set(session.token, 0);
+      expect(note('accept', await accepting(session.headers)).status).toBe(status);
+    }
   });
 
   it('stay unsaid when the database refuses the row that was to hold them', async () => {

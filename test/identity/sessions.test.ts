@@ -316,12 +316,12 @@ describe('GET /whoami/organizations and POST /whoami/active-organization', () =>
     expect((await api('get', '/whoami')).body.organization.id).toBe(organization.id);
   });
 
-  it('404 for an organization that is not the person’s, as for an unknown one', async () => {
+  it('422 for an organization that is not the person’s, as for an unknown one', async () => {
     const { api, id } = await signedIn();
     const foreign = await makeOrganization(database.ctx);
     for (const organizationId of [foreign.id, newId()]) {
       const answer = await api('post', '/whoami/active-organization', { organizationId });
-      expect([answer.status, answer.body.error.message]).toEqual([404, 'Organization not found']);
+      expect([answer.status, codesOf(answer)]).toEqual([422, ['not_a_member']]);
     }
     expect((await admin('sessions').where({ id }).first()).active_organization_id).toBe(organization.id);
     expect((await api('post', '/whoami/active-organization', { organizationId: 'x' })).status).toBe(422);
