@@ -15,6 +15,7 @@ export const domainRoutes = [
     path: '/organizations/{id}/domains',
     permission: 'domain:read',
     summary: 'Domains of the organization, newest first',
+    description: '`status` narrows to pending, verified or failed ones, `q` to hostnames that contain a text.',
     params: IdParams,
     query: z.strictObject({
       ...pageFields,
@@ -47,6 +48,7 @@ export const domainRoutes = [
     path: '/organizations/{id}/domains/{domainId}',
     permission: 'domain:read',
     summary: 'One domain',
+    description: '`verification` names the TXT record that proves control, `lastError` what was found instead of it.',
     params: DomainParams,
     response: Domain,
     handler: (ctx, { params }) => getDomain(ctx, params.domainId),

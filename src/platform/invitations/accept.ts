@@ -6,7 +6,7 @@ import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { rolePermissions } from '../../identity/principal.ts';
 import { writeAudit } from '../audit.store.ts';
 import type { JoinedView } from './invitations.schemas.ts';
-import { hashInvitationToken } from './invitations.service.ts';
+import { hashInvitationToken, isOwnerRole } from './invitations.service.ts';
 import {
   acceptInvitation,
   activateInSession,
@@ -40,7 +40,8 @@ async function roleStillGiven(tx: Tx, organizationId: string, row: InvitationRow
   const sender = await lockRoleOfMember(tx, organizationId, row.user_id);
   const permissionsOf = (held: RoleRow) => rolePermissions({ ...held, builtIn: held.built_in });
   const holds = new Set(sender === undefined ? [] : permissionsOf(sender));
-  if (role === undefined || !permissionsOf(role).every((permission) => holds.has(permission)))
+  const ownersOnly = role !== undefined && isOwnerRole(role) && (sender === undefined || !isOwnerRole(sender));
+  if (role === undefined || ownersOnly || !permissionsOf(role).every((permission) => holds.has(permission)))
     throw refuse('The invitation is no longer valid', 'no_longer_valid', 'Ask for a new one');
   return role;
 }

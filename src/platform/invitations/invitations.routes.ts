@@ -17,6 +17,7 @@ export const invitationRoutes = [
     path: '/organizations/{id}/invitations',
     permission: 'invitation:read',
     summary: 'Invitations of the organization, newest first',
+    description: 'Open ones and those that were accepted, revoked or ran out; `delivery` says what became of the mail.',
     params: IdParams,
     query: z.strictObject({
       ...pageFields,
@@ -49,6 +50,7 @@ export const invitationRoutes = [
     path: '/organizations/{id}/invitations/{invitationId}',
     permission: 'invitation:read',
     summary: 'One invitation',
+    description: 'The token is in the mail alone: no answer shows it.',
     params,
     response: Invitation,
     handler: (ctx, input) => getInvitation(ctx, input.params.invitationId),

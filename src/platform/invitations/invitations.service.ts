@@ -11,6 +11,7 @@ import { rolePermissions } from '../../identity/principal.ts';
 import { enqueueMail, layoutMail, recallMail } from '../../mail/index.ts';
 import { writeAudit } from '../audit.store.ts';
 import { checkGrant } from '../grant.ts';
+import { actsAsOwner, holdAuthority, onlyOwners } from '../members/authority.ts';
 import type { InvitationView } from './invitations.schemas.ts';
 import {
   findInvitation,
@@ -27,6 +28,9 @@ import {
   revokeInvitation,
   type Terms,
 } from './invitations.store.ts';
+
+/** A custom role may hold every permission, and is still not the owners' own. */
+export const isOwnerRole = (role: Pick<RoleRow, 'name' | 'built_in'>): boolean => role.built_in && role.name === 'owner';
 
 export const hashInvitationToken = (token: string): Buffer => createHash('sha256').update(token).digest();
 
@@ -57,6 +61,7 @@ async function getRole(tx: Tx, ctx: RequestCtx, id: string): Promise<RoleRow> {
   const role = await lockRole(tx, ctx.organizationId, id);
   if (role === undefined)
     throw invalid('There is no such role', [{ path: 'roleId', code: 'unknown_role', message: 'Name a role of this organization' }]);
+  if (isOwnerRole(role) && !actsAsOwner(ctx)) throw onlyOwners('Only an owner invites an owner', 'roleId');
   checkGrant(ctx, rolePermissions({ ...role, builtIn: role.built_in }));
   return role;
 }
@@ -110,6 +115,7 @@ export const getInvitation = (ctx: RequestCtx, id: string) => inTransaction(ctx,
 /** An address that has an open invitation gets a new mail for that one, with the role as asked now. */
 export const invite = (ctx: RequestCtx, { email, roleId }: { email: string; roleId: string }) =>
   inTransaction(ctx, async (tx) => {
+    await holdAuthority(tx, ctx);
     const open = await lockAddress(tx, ctx.organizationId, email);
     const role = await getRole(tx, ctx, roleId);
     await refuseMember(tx, ctx, email);
@@ -130,6 +136,7 @@ export const invite = (ctx: RequestCtx, { email, roleId }: { email: string; role
 /** Whoever resends vouches for the invitation from now on. */
 export const resend = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
+    await holdAuthority(tx, ctx);
     const row = await lockRow(tx, ctx, id);
     if (row.status === 'accepted' || row.status === 'revoked')
       throw invalid(`The invitation was ${row.status}`, [{ path: '', code: row.status, message: 'Invite the address anew' }]);

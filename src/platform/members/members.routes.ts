@@ -16,6 +16,7 @@ export const memberRoutes = [
     path: '/organizations/{id}/members',
     permission: 'member:read',
     summary: 'Members of the organization, newest first',
+    description: '`q` looks in names and addresses, `roleId` narrows to one role.',
     params: IdParams,
     query: z.strictObject({
       ...pageFields,
@@ -32,6 +33,7 @@ export const memberRoutes = [
     path: '/organizations/{id}/members/{userId}',
     permission: 'member:read',
     summary: 'One member, with the living keys that act for them',
+    description: 'With the living API keys that act for this member.',
     params: MemberParams,
     response: MemberWithKeys,
     handler: (ctx, { params }) => getMember(ctx, params.userId),
@@ -57,6 +59,7 @@ export const memberRoutes = [
     path: '/organizations/{id}/members/{userId}',
     permission: 'member:delete',
     summary: 'Remove a member',
+    alsoAnswers: [422],
     description:
       'Takes effect at once. Whoever has living API keys is removed together with a word on what becomes of them: revoked, or transferred ' +
       'to another member. Only an owner removes an owner, and the last one stays.',
@@ -71,6 +74,7 @@ export const memberRoutes = [
     path: '/whoami/organizations/{id}',
     permission: 'signed-in',
     summary: 'Leave an organization',
+    alsoAnswers: [422],
     description: 'For any member but the last owner. Living API keys are revoked, or transferred to the member that `transferTo` names.',
     params: IdParams,
     query: Leaving,

@@ -104,6 +104,10 @@ export const deleteRole = (ctx: RequestCtx, id: string): Promise<void> =>
     const row = await getRow(tx, ctx, id);
     checkOwn(row);
     if (row.member_count > 0) throw inUse(`${row.member_count} ${row.member_count === 1 ? 'member has' : 'members have'} this role`);
+    if (row.invitation_count > 0)
+      throw inUse(
+        `${row.invitation_count} open ${row.invitation_count === 1 ? 'invitation gives' : 'invitations give'} this role: revoke first`,
+      );
     await store.deleteRole(tx, ctx.organizationId, id);
     await writeAudit(tx, ctx, { action: 'role.delete', target: { type: 'role', id }, changes: { name: row.name } });
   }).catch((error: unknown) => {

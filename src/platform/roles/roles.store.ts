@@ -1,4 +1,4 @@
-// Rows of roles, with how many hold each.
+// Rows of roles, with how many hold each or are invited to.
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
@@ -11,6 +11,8 @@ export type RoleRow = {
   built_in: boolean;
   created_at: Date;
   member_count: number;
+  /** Open invitations that would give it. */
+  invitation_count: number;
 };
 
 const select = (tx: Tx, organizationId: string) =>
@@ -24,6 +26,9 @@ const select = (tx: Tx, organizationId: string) =>
       'r.built_in',
       'r.created_at',
       tx.raw('(select count(*)::int from memberships m where m.organization_id = r.organization_id and m.role_id = r.id) as member_count'),
+      tx.raw(
+        '(select count(*)::int from invitations i where i.organization_id = r.organization_id and i.open_role_id = r.id) as invitation_count',
+      ),
     );
 
 export function listRoles(tx: Tx, organizationId: string, page: PageQuery, q: string | undefined) {

@@ -57,6 +57,7 @@ export const whoamiRoutes = [
     path: '/whoami/sessions',
     permission: 'signed-in',
     summary: 'Where the caller is signed in, newest first',
+    description: 'Sessions that ended or ran out are not shown.',
     query: PageQuery,
     response: pageOf(Session),
     handler: (ctx, { query }) => listOwnSessions(ctx, query),
