@@ -98,6 +98,15 @@ const groups: Partial<Record<RouteGroup, Pair>> = {
     write: (api) => api('put', '/netsuite/connection', connection),
   },
   Syncs: { read: (api) => api('get', '/sync-configs'), write: async (api) => api('delete', `/sync-configs/${await syncConfig()}`) },
+  Organizations: {
+    read: (api) => api('get', `/organizations/${organization.id}/members`),
+    write: (api) => api('patch', `/organizations/${organization.id}`, { name: 'Acme' }),
+  },
+  Teams: { read: (api) => api('get', '/teams'), write: (api) => api('post', '/teams', { name: newId() }) },
+  Domains: {
+    read: (api) => api('get', `/organizations/${organization.id}/domains`),
+    write: (api) => api('post', `/organizations/${organization.id}/domains`, { hostname: `${newId()}.example` }),
+  },
   'API Keys': { read: (api) => api('get', '/api-keys'), write: (api) => api('post', '/api-keys', { name: 'x' }) },
 };
 

@@ -6,9 +6,10 @@ import { createApp } from '../../src/app.ts';
 import { openLog } from '../../src/core/log.ts';
 import { openKnex } from '../../src/db/connect.ts';
 import type { DemoPerson } from '../../src/demo/identity-provider/identity-provider.ts';
+import { apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { openBrowser, type SignInSite, startSignInSite } from '../setup/identity-provider.ts';
-import { makeOrganization } from '../setup/organization.ts';
+import { makeKey, makeOrganization } from '../setup/organization.ts';
 
 let database: TestDatabase;
 let admin: Knex;
@@ -33,10 +34,6 @@ beforeAll(async () => {
   const log = openLog('trace', { write: (line: string) => void lines.push(line) });
   organization = await makeOrganization(database.ctx, { name: 'Acme', ownerEmail: 'owner@acme.example' });
   site = await startSignInSite({ ctx: { ...database.ctx, clock, log }, people });
-  // Stands in for the invitations' own function until there are invitations.
-  await admin.raw(
-    `create or replace function invited(email text) returns boolean language sql as $$ select email = 'invited@acme.example' $$`,
-  );
 });
 afterAll(async () => {
   await site.stop();
@@ -160,6 +157,11 @@ describe('who may sign in', () => {
   });
 
   it('makes and links a user for whom an invitation waits', async () => {
+    const host = await makeOrganization(database.ctx);
+    const owner = apiOf(createApp(database.ctx), (await makeKey(database.ctx, host.id, { permissions: ['write'] })).secret);
+    const roles = await owner('get', `/organizations/${host.id}/roles?q=viewer`);
+    const waiting = { email: 'invited@acme.example', roleId: roles.body.data[0].id };
+    expect((await owner('post', `/organizations/${host.id}/invitations`, waiting)).status).toBe(201);
     const browser = openBrowser();
     expect((await browser.signIn(site.origin, person('invited', { email: 'Invited@Acme.Example' }))).status).toBe(302);
     const here = await (await browser.send(`${site.origin}/auth/session`)).json();

@@ -2,6 +2,7 @@
 // by hand: it keeps cookies by name and path, and shows every step.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Express } from 'express';
 import { createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import type { Settings } from '../../src/core/settings.ts';
@@ -11,6 +12,7 @@ import { makeSecrets } from '../../src/demo/identity-provider/secrets.ts';
 export type SignInSite = {
   readonly origin: string;
   readonly ctx: Ctx;
+  readonly app: Express;
   readonly provider: IdentityProviderServer;
   /** May be changed at any time. */
   readonly people: DemoPerson[];
@@ -41,11 +43,13 @@ export async function startSignInSite({ ctx, people, settings = {}, publicUrl }:
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const own: Settings = { ...ctx.settings, publicUrl: publicUrl ?? origin, oidc: provider.settings, ...settings };
   const running = { ...ctx, settings: own };
-  server.on('request', createApp(running));
+  const app = createApp(running);
+  server.on('request', app);
   provider.serve(own.publicUrl);
   return {
     origin,
     ctx: running,
+    app,
     provider,
     people,
     async agentToken(scope) {

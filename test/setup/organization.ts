@@ -1,10 +1,9 @@
 // Organizations, keys and sessions for tests, made by the same code that operators and callers use.
-import { randomBytes } from 'node:crypto';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { newId } from '../../src/core/id.ts';
 import { inTransaction, type Tx } from '../../src/db/transaction.ts';
 import { makeApiKey } from '../../src/identity/api-key.ts';
-import { hashSessionToken, inPersonTransaction } from '../../src/identity/sessions.store.ts';
+import { inPersonTransaction, insertSession } from '../../src/identity/sessions.store.ts';
 import { createOrganization } from '../../src/platform/organizations/organizations.service.ts';
 
 let made = 0;
@@ -78,9 +77,8 @@ export async function makeSession(
   userId: string,
   activeOrganizationId: string | null = null,
 ): Promise<{ id: string; token: string; cookie: string; headers: Record<string, string> }> {
-  const [id, token] = [newId(), randomBytes(32).toString('base64url')];
-  const row = { id, token_hash: hashSessionToken(token), user_id: userId, active_organization_id: activeOrganizationId };
-  await inPersonTransaction(ctx, userId, (tx) => tx('sessions').insert(row));
+  const given = { userId, organizationId: activeOrganizationId, ip: '127.0.0.1', userAgent: 'test' };
+  const { id, token } = await inPersonTransaction(ctx, userId, (tx) => insertSession(tx, given));
   const cookie = `portal_session=${token}`;
   return { id, token, cookie, headers: { cookie, origin: new URL(ctx.settings.publicUrl).origin } };
 }

@@ -1,13 +1,7 @@
-// A signed-in person for tests that are not about signing in: a session as sign-in makes it.
-
+// Calls by a signed-in person; test/setup/organization.ts makes the session.
 import type { Express } from 'express';
 import supertest from 'supertest';
-import type { Ctx } from '../../src/core/ctx.ts';
-import { inPersonTransaction, insertSession } from '../../src/identity/sessions.store.ts';
 import { type Answer, base, type Method } from './api.ts';
-
-export const makeSession = (ctx: Ctx, userId: string, organizationId: string | null = null): Promise<{ id: string; token: string }> =>
-  inPersonTransaction(ctx, userId, (tx) => insertSession(tx, { userId, organizationId, ip: '127.0.0.1', userAgent: 'test' }));
 
 /** Calls the management interface as a page of the service would: with the cookie and the Origin. */
 export function sessionApi(app: Express, token: string, origin: string | null = 'http://127.0.0.1') {

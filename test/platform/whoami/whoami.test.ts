@@ -6,8 +6,8 @@ import { rolePermissions } from '../../../src/core/permissions.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { apiOf, codesOf } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { makeKey, makeMember, makeOrganization } from '../../setup/organization.ts';
-import { makeSession, sessionApi } from '../../setup/sessions.ts';
+import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
+import { sessionApi } from '../../setup/sessions.ts';
 import { until } from '../../setup/until.ts';
 
 let database: TestDatabase;
