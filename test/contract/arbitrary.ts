@@ -58,7 +58,8 @@ function objects(schema: Json, root: Json, place: string, fields: Fields): fc.Ar
     Object.entries(properties).map(([name, part]) => [name, valuesOf(part, root, `${place}.${name}`, fields)]),
   );
   const required = Array.isArray(schema['required']) ? (schema['required'] as string[]) : [];
-  return fc.record(parts, { requiredKeys: required, noNullPrototype: true });
+  const built = Object.keys(properties).filter((name) => fields[`${place}.${name}`] === asBuilt);
+  return fc.record(parts, { requiredKeys: [...new Set([...required, ...built])], noNullPrototype: true });
 }
 
 /** Values of the schema; `place` says where they stand, so that `fields` can give better ones. */

@@ -29,7 +29,7 @@ export type Fixture = {
   next(): number;
 };
 
-/** The field has the value that `build` gave it; left out where it gave none. */
+/** The field always has the value that `build` gave it; left out where it gave none. */
 export const asBuilt = Symbol('as built');
 /** By place: `body.schedule`, `body.fields[]`, `query.status`. */
 export type Fields = Readonly<Record<string, fc.Arbitrary<unknown> | typeof asBuilt>>;
