@@ -1,0 +1,239 @@
+// Carries out what a plan says, and notes what it met. What changes the account is told to `onChange` before anything else goes on.
+import { openKnex } from '../../src/db/connect.ts';
+import { tableOf } from './books.ts';
+import { type Company, patiently, waitFor } from './company.ts';
+import { mutate, spoil } from './mutations.ts';
+import type { Action, Plan, RecordTypeName, RequestFault, StateFault } from './plan.ts';
+import { type Random, randomOf } from './random.ts';
+import type { Report } from './report.ts';
+import type { Staff } from './staff.ts';
+import type { World } from './world.ts';
+
+export type Stage = {
+  readonly world: World;
+  readonly plan: Plan;
+  readonly company: Company;
+  readonly staff: Staff;
+  readonly report: Report;
+  /** Notes what the account holds now, for the runs under way. */
+  readonly onChange: () => Promise<void>;
+};
+type Held = { readonly fault: StateFault; readonly recordType: RecordTypeName; rounds: number; end(): Promise<void> };
+export type Actions = {
+  perform(action: Action): Promise<void>;
+  /** Faults that end now, or all of them. */
+  endHolds(all: boolean): Promise<void>;
+  holding(fault: StateFault, recordType: RecordTypeName): boolean;
+  /** Kills and stops that are still going on. */
+  settled(): Promise<void>;
+};
+
+const statuses: Readonly<Record<RequestFault, number>> = { '429': 429, '500': 500, cut: 502, slow: 504 };
+/** Longer than the service waits for an answer. */
+const slowMs = 700;
+
+function injectFault({ world }: Stage, fault: RequestFault, times: number): void {
+  const refusal = {
+    type: 'about:blank',
+    title: 'Error',
+    'o:errorDetails': [{ detail: 'An unexpected error occurred.', 'o:errorCode': 'UNEXPECTED_ERROR' }],
+  };
+  world.account.injectFault({
+    path: /./,
+    times,
+    status: statuses[fault],
+    ...(fault === 'cut' && { cut: true, body: '{"items":[{"id":"1"}', status: 502 }),
+    ...(fault === 'slow' && { delayMs: slowMs }),
+    ...(fault === '500' && { body: refusal }),
+    ...(fault === '429' && {
+      body: { ...refusal, 'o:errorDetails': [{ detail: 'Too many.', 'o:errorCode': 'CONCURRENCY_LIMIT_EXCEEDED' }] },
+    }),
+  });
+}
+
+/** How often the account answered as it was told to, since then. */
+export function countHits({ world, report }: Stage, since: Date): void {
+  for (const { at, status, reason } of world.account.audit()) {
+    if (reason !== 'injected fault' || at < since) continue;
+    for (const fault of ['429', '500', 'cut', 'slow'] as const) if (statuses[fault] === status) report.coverage[fault].hit += 1;
+  }
+}
+
+const columnsToHide: Readonly<Record<'customer' | 'item' | 'transaction', readonly string[]>> = {
+  customer: ['phone', 'comments', 'companyname', 'datecreated'],
+  item: ['displayname', 'salesdescription', 'createddate'],
+  transaction: ['memo', 'otherrefnum', 'duedate', 'createddate'],
+};
+
+/** Begins a fault that lasts; gives how to end it. */
+async function beginHold(stage: Stage, fault: StateFault, recordType: RecordTypeName, random: Random): Promise<() => Promise<void>> {
+  const { world, report, onChange } = stage;
+  const { account, books, wire } = world;
+  const table = tableOf(recordType);
+  const hit = (): void => {
+    report.coverage[fault].hit += 1;
+  };
+  const hide = (name: string): (() => Promise<void>) => {
+    account.setVisible(name, false);
+    wire.onRefusal(`Record '${name}' was not found`, hit);
+    return async () => {
+      account.setVisible(name, true);
+      wire.onRefusal(`Record '${name}' was not found`, null);
+    };
+  };
+  switch (fault) {
+    case 'hidden-table':
+      return hide(table);
+    case 'hidden-deletions':
+      return hide('deletedrecord');
+    case 'bad-column': {
+      const column = random.pick(columnsToHide[table]);
+      account.setColumnVisible(table, column, false);
+      wire.onRefusal(`Unknown identifier '${column}'`, hit);
+      return async () => {
+        account.setColumnVisible(table, column, true);
+        wire.onRefusal(`Unknown identifier '${column}'`, null);
+      };
+    }
+    case 'locked-record': {
+      wire.lock({ table, id: random.pick(await books.ids(recordType)), onTaken: hit });
+      return async () => wire.lock(null);
+    }
+    case 'narrow-role': {
+      await books.narrowRole(recordType, random.sample(await books.ids(recordType), random.between(24, 40)));
+      await onChange();
+      return async () => {
+        await books.widenRole();
+        await onChange();
+      };
+    }
+    case 'bad-value': {
+      const id = random.pick(await books.ids(recordType));
+      await spoil(books, recordType, id, false);
+      await onChange();
+      return async () => {
+        await spoil(books, recordType, id, true);
+        await onChange();
+      };
+    }
+  }
+}
+
+/** Waits until a publish of that record type stands before its first change; false when none came. */
+async function holdPublish({ world, company }: Stage, recordType: RecordTypeName, work: () => Promise<void>): Promise<boolean> {
+  const holder = await world.ctx.db.data.connect();
+  holder.on('error', () => undefined);
+  let lost: Error | undefined;
+  try {
+    await holder.query(`begin; select from ${company.schema}.record_state where record_type = '${recordType}' for update`);
+    const isWaiting = await waitFor(
+      'a publish',
+      async () => {
+        const { rowCount } = await world.ctx.db.data.query(
+          `select from pg_stat_activity where wait_event_type = 'Lock' and query like $1`,
+          [`%${company.schema}.record_state%for update%`],
+        );
+        return rowCount === 0 ? undefined : true;
+      },
+      3_000,
+    ).catch(() => false);
+    await work();
+    return isWaiting;
+  } finally {
+    await holder.query('rollback').catch((error: Error) => {
+      lost = error;
+    });
+    holder.release(lost);
+  }
+}
+
+/** The processes that have runs of this company in hand. */
+async function busyWorkers({ world, company }: Stage): Promise<number[]> {
+  const admin = openKnex(world.address, null, 1);
+  try {
+    const rows = await admin('sync_runs')
+      .where({ organization_id: company.organizationId })
+      .whereIn('status', ['running', 'publishing'])
+      .whereNotNull('lease_owner')
+      .select<{ lease_owner: string }[]>('lease_owner');
+    return rows.map(({ lease_owner: owner }) => Number(owner.split('/').at(-2)));
+  } finally {
+    await admin.destroy();
+  }
+}
+
+async function disaster(stage: Stage, action: Extract<Action, { do: 'kill' | 'stop' }>): Promise<void> {
+  const { world, staff, report } = stage;
+  const coverage = report.coverage[action.do === 'kill' ? 'kill -9' : 'immediate stop'];
+  const strike = async (): Promise<void> => {
+    if (action.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, action.delayMs));
+    const busy = await patiently(() => busyWorkers(stage));
+    coverage.injected += 1;
+    if (busy.length > 0) coverage.hit += 1;
+    if (action.do === 'stop') return world.cluster.crash();
+    const pid = staff.pids().find((known) => busy.includes(known)) ?? staff.pids()[0];
+    if (pid !== undefined) await staff.replace(pid);
+  };
+  const isSetUp = await patiently(async () => {
+    const { rows } = await world.ctx.db.data.query<{ there: boolean }>('select to_regclass($1) is not null as there', [
+      `${stage.company.schema}.record_state`,
+    ]);
+    return rows[0]?.there === true;
+  });
+  if (action.when === 'reading' || !isSetUp) return strike();
+  const met = await holdPublish(stage, action.recordType, strike);
+  report.note(`${action.do} while publishing ${action.recordType}: ${met ? 'met' : 'no publish came'}`);
+}
+
+export function openActions(stage: Stage): Actions {
+  const { world, plan, report, onChange } = stage;
+  const holds: Held[] = [];
+  const disasters = new Set<Promise<void>>();
+
+  const hold = async (action: Extract<Action, { do: 'hold' }>): Promise<void> => {
+    const { fault, recordType, rounds } = action;
+    report.coverage[fault].injected += 1;
+    const end = await beginHold(stage, fault, recordType, randomOf(action.seed));
+    holds.push({ fault, recordType, rounds, end });
+  };
+
+  return {
+    async perform(action) {
+      report.note(JSON.stringify(action));
+      switch (action.do) {
+        case 'mutate': {
+          const done = await mutate(world.books, action.kind, action.seed, plan.paymentTouchesInvoice);
+          report.mutations.set(done, (report.mutations.get(done) ?? 0) + 1);
+          return onChange();
+        }
+        case 'step-clock':
+          await world.books.stepClock(action.minutes);
+          report.coverage['clock-step'].injected += 1;
+          report.coverage['clock-step'].hit += 1;
+          return onChange();
+        case 'fault':
+          report.coverage[action.fault].injected += action.times;
+          return injectFault(stage, action.fault, action.times);
+        case 'hold':
+          return hold(action);
+        default: {
+          // Beside the request that it is tied to: what it strikes must go on meanwhile.
+          const striking = disaster(stage, action).finally(() => disasters.delete(striking));
+          disasters.add(striking);
+          striking.catch(() => undefined);
+        }
+      }
+    },
+    async endHolds(all) {
+      for (const held of holds) held.rounds -= 1;
+      for (const held of holds.filter(({ rounds }) => all || rounds <= 0)) {
+        holds.splice(holds.indexOf(held), 1);
+        await held.end();
+      }
+    },
+    holding: (fault, recordType) => holds.some((held) => held.fault === fault && held.recordType === recordType),
+    settled: async () => {
+      await Promise.all(disasters);
+    },
+  };
+}
