@@ -1,4 +1,5 @@
 // Carries out what a plan says, and notes what it met. What changes the account is told to `onChange` before anything else goes on.
+import type { Knex } from 'knex';
 import { openKnex } from '../../src/db/connect.ts';
 import { tableOf } from './books.ts';
 import { type Company, patiently, waitFor } from './company.ts';
@@ -119,26 +120,36 @@ async function beginHold(stage: Stage, fault: StateFault, recordType: RecordType
   }
 }
 
-/** Waits until a publish of that record type stands before its first change; false when none came. */
-async function holdPublish({ world, company }: Stage, recordType: RecordTypeName, work: () => Promise<void>): Promise<boolean> {
+/** As the superuser, who sees what others are waiting for. */
+async function asAdmin<T>({ world }: Stage, work: (admin: Knex) => Promise<T>): Promise<T> {
+  const admin = openKnex(world.address, null, 1);
+  try {
+    return await work(admin);
+  } finally {
+    await admin.destroy();
+  }
+}
+
+const publishWithinMs = 2_000;
+
+/** Waits until a publish of that record type stands before its first change, and strikes there; says whether one came. */
+async function strikePublish(stage: Stage, recordType: RecordTypeName, strike: () => Promise<void>): Promise<boolean> {
+  const { world, company } = stage;
   const holder = await world.ctx.db.data.connect();
   holder.on('error', () => undefined);
   let lost: Error | undefined;
   try {
     await holder.query(`begin; select from ${company.schema}.record_state where record_type = '${recordType}' for update`);
-    const isWaiting = await waitFor(
-      'a publish',
-      async () => {
-        const { rowCount } = await world.ctx.db.data.query(
-          `select from pg_stat_activity where wait_event_type = 'Lock' and query like $1`,
-          [`%${company.schema}.record_state%for update%`],
-        );
-        return rowCount === 0 ? undefined : true;
-      },
-      3_000,
-    ).catch(() => false);
-    await work();
-    return isWaiting;
+    const look = (admin: Knex) => async () => {
+      const { rows } = await admin.raw<{ rows: unknown[] }>(
+        `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like ?`,
+        [`%${company.schema}.record_state%for update%`],
+      );
+      return rows.length === 0 ? undefined : true;
+    };
+    const isMet = await asAdmin(stage, (admin) => waitFor('a publish', look(admin), publishWithinMs).catch(() => false));
+    await strike();
+    return isMet;
   } finally {
     await holder.query('rollback').catch((error: Error) => {
       lost = error;
@@ -148,19 +159,15 @@ async function holdPublish({ world, company }: Stage, recordType: RecordTypeName
 }
 
 /** The processes that have runs of this company in hand. */
-async function busyWorkers({ world, company }: Stage): Promise<number[]> {
-  const admin = openKnex(world.address, null, 1);
-  try {
+const busyWorkers = (stage: Stage): Promise<number[]> =>
+  asAdmin(stage, async (admin) => {
     const rows = await admin('sync_runs')
-      .where({ organization_id: company.organizationId })
+      .where({ organization_id: stage.company.organizationId })
       .whereIn('status', ['running', 'publishing'])
       .whereNotNull('lease_owner')
       .select<{ lease_owner: string }[]>('lease_owner');
     return rows.map(({ lease_owner: owner }) => Number(owner.split('/').at(-2)));
-  } finally {
-    await admin.destroy();
-  }
-}
+  });
 
 async function disaster(stage: Stage, action: Extract<Action, { do: 'kill' | 'stop' }>): Promise<void> {
   const { world, staff, report } = stage;
@@ -181,7 +188,7 @@ async function disaster(stage: Stage, action: Extract<Action, { do: 'kill' | 'st
     return rows[0]?.there === true;
   });
   if (action.when === 'reading' || !isSetUp) return strike();
-  const met = await holdPublish(stage, action.recordType, strike);
+  const met = await strikePublish(stage, action.recordType, strike);
   report.note(`${action.do} while publishing ${action.recordType}: ${met ? 'met' : 'no publish came'}`);
 }
 

@@ -3,7 +3,7 @@
 import { parseArgs } from 'node:util';
 import { planOf } from './plan.ts';
 import { type Report, tableOf } from './report.ts';
-import { simulate } from './simulate.ts';
+import { playSeed } from './simulate.ts';
 import { openWorld, type World } from './world.ts';
 
 const { values } = parseArgs({
@@ -38,7 +38,7 @@ async function play(world: World): Promise<Report[]> {
   const reports: Report[] = [];
   for (let seed = first; seed < first + count; seed += 1) {
     try {
-      const report = await simulate(world, seed);
+      const report = await playSeed(world, seed);
       tell(report);
       reports.push(report);
     } catch (error) {

@@ -92,8 +92,9 @@ async function syncAll(scene: Scene, turns: Turns, full: boolean): Promise<void>
   );
 }
 
-async function noteTruth({ world, plan, versions }: Scene): Promise<void> {
-  for (const recordType of plan.recordTypes) versions.get(recordType)?.push(await truthNow(world, recordType));
+/** While runs are under way; between them nobody asks. */
+async function noteTruth({ world, versions }: Scene): Promise<void> {
+  for (const [recordType, seen] of versions) seen.push(await truthNow(world, recordType));
 }
 
 async function beginVersions(scene: Scene): Promise<void> {
@@ -114,6 +115,7 @@ async function playRound(scene: Scene, turns: Turns, round: Round): Promise<void
   world.wire.begin((count) => turns(() => performNext(count)));
   await syncAll(scene, turns, round.full);
   world.wire.begin(async () => undefined);
+  scene.versions.clear();
   // The runs asked less than expected: it comes to pass between this round and the next.
   await turns(() => performNext(Number.POSITIVE_INFINITY));
   await actions.settled();
@@ -158,11 +160,12 @@ async function judgeFinal(scene: Scene, claims: ReadonlyMap<RecordTypeName, Clai
     const view = await readView(world.ctx.db.data, company.schema, recordType);
     const truth = await truthNow(world, recordType);
     const claim = claims?.get(recordType) ?? { lineLabels: true, closedRecords: true };
-    blame(
-      scene,
-      'final',
-      view === undefined ? [`${recordType}: nothing was ever published`] : differences(recordType, view, [truth], claim),
-    );
+    if (view === undefined) {
+      blame(scene, 'final', [`${recordType}: nothing was ever published`]);
+      continue;
+    }
+    blame(scene, 'final', differences(recordType, view, [truth], claim));
+    await judgeDeletions(scene, recordType, [...(scene.generations.get(recordType)?.values() ?? [])].at(-1), view);
   }
 }
 
@@ -271,11 +274,10 @@ function checkPlan(plan: Plan, report: Report): void {
   if (short.length > 0) throw new Error(`seed ${plan.seed} did too little: ${short.join(', ')}`);
 }
 
-export async function simulate(world: World, seed: number, tamper: Tamper = {}): Promise<Report> {
+export async function simulate(world: World, plan: Plan, tamper: Tamper = {}): Promise<Report> {
   const startedMs = performance.now();
   const since = new Date();
-  const plan = planOf(seed);
-  const report = openReport(seed);
+  const report = openReport(plan.seed);
   await world.books.reset();
   const [company, staff] = await Promise.all([makeCompany(world, plan), hire(world, plan)]);
   report.note('company and workers are there');
@@ -288,6 +290,12 @@ export async function simulate(world: World, seed: number, tamper: Tamper = {}):
   }
   countHits({ ...stage, onChange: async () => undefined }, since);
   report.tookMs = performance.now() - startedMs;
+  return report;
+}
+
+export async function playSeed(world: World, seed: number): Promise<Report> {
+  const plan = planOf(seed);
+  const report = await simulate(world, plan);
   checkPlan(plan, report);
   return report;
 }
