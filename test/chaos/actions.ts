@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import { openKnex } from '../../src/db/connect.ts';
 import { tableOf } from './books.ts';
 import { type Company, patiently, waitFor } from './company.ts';
-import { mutate, spoil } from './mutations.ts';
+import { mutate, spoil, touch } from './mutations.ts';
 import type { Action, Plan, RecordTypeName, RequestFault, StateFault } from './plan.ts';
 import { type Random, randomOf } from './random.ts';
 import type { Report } from './report.ts';
@@ -97,7 +97,12 @@ async function beginHold(stage: Stage, fault: StateFault, recordType: RecordType
       };
     }
     case 'locked-record': {
-      wire.lock({ table, id: random.pick(await books.ids(recordType)), onTaken: hit });
+      const id = random.pick(await books.ids(recordType));
+      wire.lock({ table, id, onTaken: hit });
+      if (random.chance(0.6)) {
+        await touch(books, recordType, id); // somebody is at work on it: that is why it is locked
+        await onChange();
+      }
       return async () => wire.lock(null);
     }
     case 'narrow-role': {

@@ -33,7 +33,7 @@ const isAway = (error: unknown): boolean =>
     (error.name === 'KnexTimeoutError' || /Connection terminated|connection error|timeout exceeded when trying/.test(error.message)));
 
 const patienceMs = 25_000;
-const pollMs = 12;
+const pollMs = 30;
 
 /** Tries again until the database is back. */
 export async function patiently<T>(work: () => Promise<T>): Promise<T> {

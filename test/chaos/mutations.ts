@@ -173,3 +173,14 @@ export async function spoil(books: Books, recordType: RecordTypeName, id: string
     ]);
   });
 }
+
+/** An edit of just that record. */
+export async function touch(books: Books, recordType: RecordTypeName, id: string): Promise<void> {
+  const [table, column] = { customer: ['customer', 'comments'], item: ['item', 'salesdescription'] }[recordType as string] ?? [
+    'transaction',
+    'memo',
+  ];
+  await books.write(async (client, now) => {
+    await client.query(`update ledger.${table} set ${column} = $2, lastmodifieddate = $3 where id = $1`, [id, `touched ${id}`, now]);
+  });
+}

@@ -148,6 +148,17 @@ function countOf(rounds: readonly Round[], kind: Action['do']): number {
   return actions.filter((action) => action.do === kind).length;
 }
 
+/**
+ * Hours back, in the last round: a clock that goes back and comes forward again between two runs leaves edits of which no time tells,
+ * which the daily scan alone can find.
+ */
+function stepFarBack(random: Random, rounds: Round[]): void {
+  const last = rounds.pop();
+  if (last === undefined) return;
+  const action: Action = { do: 'step-clock', minutes: -random.between(60, 2_880) };
+  rounds.push({ ...last, before: [action, ...last.before] });
+}
+
 /** What a seed must have at least. */
 export const least = { mutations: 20, faults: 3 };
 
@@ -180,6 +191,7 @@ export function planOf(seed: number): Plan {
     () => faultOf(random),
     () => countOf(rounds, 'fault') + countOf(rounds, 'hold') < least.faults,
   );
+  if (random.chance(0.25)) stepFarBack(random, rounds);
   if (isKilled(seed)) addDisaster(random, frame, rounds, 'kill');
   if (isStopped(seed)) addDisaster(random, frame, rounds, 'stop');
   return {

@@ -1,4 +1,4 @@
-// npm run test:chaos -- [--seeds 100] [--from 1] | [--seed 17] [--log warn] [--diary]
+// npm run test:chaos -- [--seeds 100] [--from 1] [--minutes 20] | [--seed 17] [--log warn] [--diary]
 // Plays seeds one after the other and prints what each met. Ends with 1 when a promise was broken, and says how to see it again.
 import { parseArgs } from 'node:util';
 import { planOf } from './plan.ts';
@@ -11,6 +11,7 @@ const { values } = parseArgs({
     seeds: { type: 'string', default: '100' },
     from: { type: 'string', default: '1' },
     seed: { type: 'string' },
+    minutes: { type: 'string', default: '60' },
     log: { type: 'string', default: 'silent' },
     diary: { type: 'boolean', default: false },
   },
@@ -18,7 +19,7 @@ const { values } = parseArgs({
 const first = Number(values.seed ?? values.from);
 const count = values.seed === undefined ? Number(values.seeds) : 1;
 if (![first, count].every((number) => Number.isInteger(number) && number > 0)) {
-  console.error('Usage: npm run test:chaos -- [--seeds 100] [--from 1] | [--seed 17] [--log warn] [--diary]');
+  console.error('Usage: npm run test:chaos -- [--seeds 100] [--from 1] [--minutes 20] | [--seed 17] [--log warn] [--diary]');
   process.exit(2);
 }
 
@@ -36,7 +37,8 @@ function tell(report: Report): void {
 
 async function play(world: World): Promise<Report[]> {
   const reports: Report[] = [];
-  for (let seed = first; seed < first + count; seed += 1) {
+  const end = performance.now() + Number(values.minutes) * 60_000;
+  for (let seed = first; seed < first + count && performance.now() < end; seed += 1) {
     try {
       const report = await playSeed(world, seed);
       tell(report);
@@ -59,7 +61,7 @@ try {
   isSound = failed.length === 0;
   console.log(tableOf(reports));
   const seconds = ((performance.now() - startedMs) / 1_000).toFixed(0);
-  console.log(`${reports.length} seeds in ${seconds} s; ${isSound ? 'every promise kept' : `FAILED: ${failed.join(', ')}`}`);
+  console.log(`${reports.length} of ${count} seeds in ${seconds} s; ${isSound ? 'every promise kept' : `FAILED: ${failed.join(', ')}`}`);
 } finally {
   await world.close();
 }

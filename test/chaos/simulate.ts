@@ -180,7 +180,7 @@ async function judgeConsumers(scene: Scene, consumers: ReadonlyMap<RecordTypeNam
   }
 }
 
-const consumerPaceMs = 25;
+const consumerPaceMs = 60;
 
 /** Consumers that follow all along, until told to stop. */
 function followAll({ world, company, plan }: Stage) {

@@ -27,7 +27,8 @@ type Answer = { items?: Record<string, unknown>[]; count?: number; totalResults?
 
 /** Null when there is nothing to take out. */
 function withoutLocked(question: string, text: string, lock: Lock): string | null {
-  if (!question.includes(`FROM ${lock.table} t`) || !question.includes('t.lastmodifieddate')) return null;
+  const [selected = ''] = question.split(' FROM ', 1);
+  if (!question.includes(`FROM ${lock.table} t`) || !selected.includes('lastmodifieddate')) return null;
   const answer = JSON.parse(text) as Answer;
   const items = answer.items?.filter(({ id }) => id !== lock.id);
   if (items === undefined || items.length === answer.items?.length) return null;
@@ -45,8 +46,7 @@ export async function openWire(target: string): Promise<Wire> {
     const body = await bodyOf(request);
     counted += 1;
     await before(counted);
-    const { 'accept-encoding': coding, ...plain } = request.headers;
-    const headers = locked === null && coding !== undefined ? { ...plain, 'accept-encoding': coding } : plain;
+    const { 'accept-encoding': _coding, ...headers } = request.headers; // so that answers can be looked at
     const upstream = send({ hostname, port, path: request.url, method: request.method, headers }, (answer) => {
       void give(answer, body.toString(), response);
     });

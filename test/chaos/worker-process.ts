@@ -11,7 +11,7 @@ import { startScheduler } from '../../src/sync/scheduler.ts';
 
 export type WorkerOrder = { readonly address: Address; readonly settings: Settings; readonly key: string; readonly logLevel: string };
 
-const pokeMs = 20;
+const pokeMs = 40;
 const { address, settings, key, logLevel }: WorkerOrder = JSON.parse(process.argv[2] ?? '{}');
 
 const ctx: Ctx = {
