@@ -323,6 +323,19 @@ describe('rejected records', () => {
     world.erp.locked.clear();
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
   });
+
+  it('an edit under a clock that went back further than the overlap is found by a scan', async () => {
+    const world = await loaded(12);
+    wait(world, -24 * 60);
+    for (const id of [5, 6]) {
+      world.erp.put(id, { name: 'edited' });
+      expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'incremental', counts: { updated: 1 } });
+    }
+    expect(asked(world).filter((operation) => operation === 'scan')).toHaveLength(1); // once: then the mark has followed
+    world.erp.put(7, { name: 'edited' });
+    wait(world, 12 * 60);
+    expect(await world.sync('incremental')).toMatchObject({ counts: { updated: 1 } });
+  });
 });
 
 describe('the volume of a run', () => {
