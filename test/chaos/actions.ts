@@ -66,64 +66,69 @@ const columnsToHide: Readonly<Record<'customer' | 'item' | 'transaction', readon
   transaction: ['memo', 'otherrefnum', 'duedate', 'createddate'],
 };
 
-/** Begins a fault that lasts; gives how to end it. */
-async function beginHold(stage: Stage, fault: StateFault, recordType: RecordTypeName, random: Random): Promise<() => Promise<void>> {
-  const { world, report, onChange } = stage;
-  const { account, books, wire } = world;
-  const table = tableOf(recordType);
-  const hit = (): void => {
-    report.coverage[fault].hit += 1;
+type Ending = () => Promise<void>;
+type Begin = (stage: Stage, recordType: RecordTypeName, random: Random, hit: () => void) => Promise<Ending>;
+
+async function hide({ world: { account, wire } }: Stage, table: string, hit: () => void): Promise<Ending> {
+  const words = `Record '${table}' was not found`;
+  account.setVisible(table, false);
+  wire.onRefusal(words, hit);
+  return async () => {
+    account.setVisible(table, true);
+    wire.onRefusal(words, null);
   };
-  const hide = (name: string): (() => Promise<void>) => {
-    account.setVisible(name, false);
-    wire.onRefusal(`Record '${name}' was not found`, hit);
-    return async () => {
-      account.setVisible(name, true);
-      wire.onRefusal(`Record '${name}' was not found`, null);
-    };
-  };
-  switch (fault) {
-    case 'hidden-table':
-      return hide(table);
-    case 'hidden-deletions':
-      return hide('deletedrecord');
-    case 'bad-column': {
-      const column = random.pick(columnsToHide[table]);
-      account.setColumnVisible(table, column, false);
-      wire.onRefusal(`Unknown identifier '${column}'`, hit);
-      return async () => {
-        account.setColumnVisible(table, column, true);
-        wire.onRefusal(`Unknown identifier '${column}'`, null);
-      };
-    }
-    case 'locked-record': {
-      const id = random.pick(await books.ids(recordType));
-      wire.lock({ table, id, onTaken: hit });
-      if (random.chance(0.6)) {
-        await touch(books, recordType, id); // somebody is at work on it: that is why it is locked
-        await onChange();
-      }
-      return async () => wire.lock(null);
-    }
-    case 'narrow-role': {
-      await books.narrowRole(recordType, random.sample(await books.ids(recordType), random.between(24, 40)));
-      await onChange();
-      return async () => {
-        await books.widenRole();
-        await onChange();
-      };
-    }
-    case 'bad-value': {
-      const id = random.pick(await books.ids(recordType));
-      await spoil(books, recordType, id, false);
-      await onChange();
-      return async () => {
-        await spoil(books, recordType, id, true);
-        await onChange();
-      };
-    }
-  }
 }
+
+async function hideColumn({ world: { account, wire } }: Stage, table: string, column: string, hit: () => void): Promise<Ending> {
+  const words = `Unknown identifier '${column}'`;
+  account.setColumnVisible(table, column, false);
+  wire.onRefusal(words, hit);
+  return async () => {
+    account.setColumnVisible(table, column, true);
+    wire.onRefusal(words, null);
+  };
+}
+
+/** Changes the account, now and back at the end, and each time says so. */
+async function changeAndBack({ onChange }: Stage, there: () => Promise<void>, back: () => Promise<void>): Promise<Ending> {
+  await there();
+  await onChange();
+  return async () => {
+    await back();
+    await onChange();
+  };
+}
+
+/** How a fault that lasts begins; each gives how to end it. */
+const begin: Readonly<Record<StateFault, Begin>> = {
+  'hidden-table': (stage, recordType, _random, hit) => hide(stage, tableOf(recordType), hit),
+  'hidden-deletions': (stage, _recordType, _random, hit) => hide(stage, 'deletedrecord', hit),
+  'bad-column': (stage, recordType, random, hit) =>
+    hideColumn(stage, tableOf(recordType), random.pick(columnsToHide[tableOf(recordType)]), hit),
+  'locked-record': async ({ world: { books, wire }, onChange }, recordType, random, hit) => {
+    const id = random.pick(await books.ids(recordType));
+    wire.lock({ table: tableOf(recordType), id, onTaken: hit });
+    if (random.chance(0.6)) {
+      await touch(books, recordType, id); // somebody is at work on it: that is why it is locked
+      await onChange();
+    }
+    return async () => wire.lock(null);
+  },
+  'narrow-role': async (stage, recordType, random) => {
+    const { books } = stage.world;
+    const ids = random.sample(await books.ids(recordType), random.between(24, 40));
+    return changeAndBack(stage, () => books.narrowRole(recordType, ids), books.widenRole);
+  },
+  'bad-value': async (stage, recordType, random) => {
+    const { books } = stage.world;
+    const id = random.pick(await books.ids(recordType));
+    return changeAndBack(
+      stage,
+      () => spoil(books, recordType, id, false),
+      () => spoil(books, recordType, id, true),
+    );
+  },
+};
 
 /** As the superuser, who sees what others are waiting for. */
 async function asAdmin<T>({ world }: Stage, work: (admin: Knex) => Promise<T>): Promise<T> {
@@ -205,8 +210,17 @@ export function openActions(stage: Stage): Actions {
   const hold = async (action: Extract<Action, { do: 'hold' }>): Promise<void> => {
     const { fault, recordType, rounds } = action;
     report.coverage[fault].injected += 1;
-    const end = await beginHold(stage, fault, recordType, randomOf(action.seed));
+    const end = await begin[fault](stage, recordType, randomOf(action.seed), () => {
+      report.coverage[fault].hit += 1;
+    });
     holds.push({ fault, recordType, rounds, end });
+  };
+
+  /** Beside the request that it is tied to: what it strikes must go on meanwhile. */
+  const strike = (action: Parameters<typeof disaster>[1]): void => {
+    const striking = disaster(stage, action).finally(() => disasters.delete(striking));
+    disasters.add(striking);
+    striking.catch(() => undefined);
   };
 
   return {
@@ -228,12 +242,8 @@ export function openActions(stage: Stage): Actions {
           return injectFault(stage, action.fault, action.times);
         case 'hold':
           return hold(action);
-        default: {
-          // Beside the request that it is tied to: what it strikes must go on meanwhile.
-          const striking = disaster(stage, action).finally(() => disasters.delete(striking));
-          disasters.add(striking);
-          striking.catch(() => undefined);
-        }
+        default:
+          return strike(action);
       }
     },
     async endHolds(all) {

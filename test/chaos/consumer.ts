@@ -19,34 +19,35 @@ export type Consumer = {
 
 const pageSize = 40;
 
+/** The next changes, in the order of their numbers, and the columns that they have. */
+async function readAfter(pool: Pool, schema: string, recordType: string, last: Place): Promise<{ changes: Change[]; names: string[] }> {
+  const state = await readState(pool, schema, recordType);
+  if (state === undefined || state.activeTable === null) return { changes: [], names: [] };
+  const columns = await readColumns(pool, schema, recordType);
+  const { rows } = await pool.query<Change & { active: string }>(
+    `select c.*, s.active_table as active from ${schema}.record_state s, lateral (
+       select id, generation::text as generation, false as gone, ${cellsSql(columns)} from ${schema}.${quoted(state.activeTable)}
+       where (generation, id) > ($1::bigint, $2::bigint)
+       union all
+       select id::bigint, generation::text, true, '{}'::text[] from ${schema}.tombstones
+       where record_type = $3 and (generation, id::bigint) > ($1::bigint, $2::bigint)) c
+     where s.record_type = $3 order by c.generation::bigint, c.id limit ${pageSize}`,
+    [last.generation, last.id, recordType],
+  );
+  // Another table went live in between: what was read belongs to nobody.
+  if (rows.some(({ active }) => active !== state.activeTable)) return { changes: [], names: [] };
+  return { changes: rows, names: columns.map(({ column }) => column) };
+}
+
 export function openConsumer(pool: Pool, schema: string, recordType: string): Consumer {
   const held = new Map<string, { cells: readonly (string | null)[]; columns: readonly string[] }>();
   const outOfOrder: string[] = [];
   let last: Place = { generation: '0', id: '-1' };
   let count = 0;
 
-  const read = async (): Promise<{ changes: Change[]; names: string[] }> => {
-    const state = await readState(pool, schema, recordType);
-    if (state === undefined || state.activeTable === null) return { changes: [], names: [] };
-    const columns = await readColumns(pool, schema, recordType);
-    const { rows } = await pool.query<Change & { active: string }>(
-      `select c.*, s.active_table as active from ${schema}.record_state s, lateral (
-         select id, generation::text as generation, false as gone, ${cellsSql(columns)} from ${schema}.${quoted(state.activeTable)}
-         where (generation, id) > ($1::bigint, $2::bigint)
-         union all
-         select id::bigint, generation::text, true, '{}'::text[] from ${schema}.tombstones
-         where record_type = $3 and (generation, id::bigint) > ($1::bigint, $2::bigint)) c
-       where s.record_type = $3 order by c.generation::bigint, c.id limit ${pageSize}`,
-      [last.generation, last.id, recordType],
-    );
-    // Another table went live in between: what was read belongs to nobody.
-    if (rows.some(({ active }) => active !== state.activeTable)) return { changes: [], names: [] };
-    return { changes: rows, names: columns.map(({ column }) => column) };
-  };
-
   return {
     async poll() {
-      const { changes, names } = await read().catch((error: unknown) => {
+      const { changes, names } = await readAfter(pool, schema, recordType, last).catch((error: unknown) => {
         // Not set up yet, a column that came in between, or a server that is away: next time.
         if (sqlState(error) === undefined && !(error instanceof Error && /^(Connection terminated|Client has)/.test(error.message)))
           throw error;

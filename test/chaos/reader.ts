@@ -113,29 +113,28 @@ const paceMs = 15;
 /** What an answer may be while a server is away or nothing has been published. */
 const allowed = new Set([200, 304, 503]);
 
+async function get(url: string, headers: Readonly<Record<string, string>>) {
+  const response = await fetch(url, { headers });
+  return {
+    status: response.status,
+    text: await response.text(),
+    generation: response.headers.get('x-data-generation') ?? '',
+    tag: response.headers.get('etag'),
+  };
+}
+
 export function startReader({ base, headers, recordTypes, pageSize }: ReaderOptions): Reader {
   const seen: Seen[] = [];
   const wrong: string[] = [];
   const tags = new Map<string, { tag: string; generation: string }>();
   let done = false;
 
-  const get = async (address: string, tag: string | undefined) => {
-    const response = await fetch(`${base}${address}`, { headers: { ...headers, ...(tag !== undefined && { 'if-none-match': tag }) } });
-    const text = await response.text();
-    if (!allowed.has(response.status)) wrong.push(`${address}: ${response.status} ${text.slice(0, 300)}`);
-    return {
-      status: response.status,
-      text,
-      generation: response.headers.get('x-data-generation') ?? '',
-      tag: response.headers.get('etag'),
-    };
-  };
-
   /** Says how many pages there are; 0 when there was no answer. */
   const readPage = async (recordType: RecordTypeName, page: number): Promise<number> => {
     const address = `/${recordType.toLowerCase()}?pageSize=${pageSize}&page=${page}`;
     const known = tags.get(address);
-    const answer = await get(address, known?.tag);
+    const answer = await get(`${base}${address}`, { ...headers, ...(known !== undefined && { 'if-none-match': known.tag }) });
+    if (!allowed.has(answer.status)) wrong.push(`${address}: ${answer.status} ${answer.text.slice(0, 300)}`);
     if (answer.status === 304 && answer.generation !== known?.generation)
       wrong.push(`${address}: 304 for generation ${known?.generation} at generation ${answer.generation}`);
     if (answer.status !== 200) return answer.status === 304 ? 1 : 0;

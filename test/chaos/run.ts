@@ -35,10 +35,18 @@ function tell(report: Report): void {
   console.log(`  again: npm run test:chaos -- --seed ${seed}`);
 }
 
+/** Ctrl-C ends after the seed under way: nothing is left running. */
+let isAsked = false;
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    isAsked = true;
+  });
+}
+
 async function play(world: World): Promise<Report[]> {
   const reports: Report[] = [];
   const end = performance.now() + Number(values.minutes) * 60_000;
-  for (let seed = first; seed < first + count && performance.now() < end; seed += 1) {
+  for (let seed = first; seed < first + count && performance.now() < end && !isAsked; seed += 1) {
     try {
       const report = await playSeed(world, seed);
       tell(report);

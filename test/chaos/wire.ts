@@ -35,6 +35,25 @@ function withoutLocked(question: string, text: string, lock: Lock): string | nul
   return JSON.stringify({ ...answer, items, count: items.length, totalResults: Math.max(items.length, (answer.totalResults ?? 1) - 1) });
 }
 
+type Watched = { readonly locked: Lock | null; readonly refusals: ReadonlyMap<string, () => void> };
+
+async function give(answer: IncomingMessage, question: string, response: ServerResponse, { locked, refusals }: Watched): Promise<void> {
+  const status = answer.statusCode ?? 502;
+  const whole = await bodyOf(answer).catch(() => null);
+  if (whole === null) {
+    // Cut over there: cut over here as well, after the head and a few bytes.
+    response.writeHead(status, answer.headers);
+    response.write('{', () => response.destroy());
+    return;
+  }
+  if (status >= 400) for (const [words, look] of refusals) if (whole.includes(words)) look();
+  const changed = locked === null || status !== 200 ? null : withoutLocked(question, whole.toString(), locked);
+  if (changed !== null) locked?.onTaken();
+  const text = changed === null ? whole : Buffer.from(changed);
+  response.writeHead(status, { ...answer.headers, 'content-length': String(text.length) });
+  response.end(text);
+}
+
 export async function openWire(target: string): Promise<Wire> {
   const { hostname, port } = new URL(target);
   let counted = 0;
@@ -48,29 +67,12 @@ export async function openWire(target: string): Promise<Wire> {
     await before(counted);
     const { 'accept-encoding': _coding, ...headers } = request.headers; // so that answers can be looked at
     const upstream = send({ hostname, port, path: request.url, method: request.method, headers }, (answer) => {
-      void give(answer, body.toString(), response);
+      void give(answer, body.toString(), response, { locked, refusals });
     });
     upstream.on('error', () => response.destroy());
     response.on('close', () => upstream.destroy());
     upstream.end(body);
   };
-  const give = async (answer: IncomingMessage, question: string, response: ServerResponse): Promise<void> => {
-    const status = answer.statusCode ?? 502;
-    const whole = await bodyOf(answer).catch(() => null);
-    if (whole === null) {
-      // Cut over there: cut over here as well, after the head and a few bytes.
-      response.writeHead(status, answer.headers);
-      response.write('{', () => response.destroy());
-      return;
-    }
-    if (status >= 400) for (const [words, look] of refusals) if (whole.includes(words)) look();
-    const changed = locked === null || status !== 200 ? null : withoutLocked(question, whole.toString(), locked);
-    if (changed !== null) locked?.onTaken();
-    const text = changed === null ? whole : Buffer.from(changed);
-    response.writeHead(status, { ...answer.headers, 'content-length': String(text.length) });
-    response.end(text);
-  };
-
   const server = createServer((request, response) => {
     response.on('error', () => undefined);
     pass(request, response).catch(() => response.destroy());
