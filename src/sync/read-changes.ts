@@ -128,11 +128,7 @@ const readDeletions: Step = async (reading, state) => {
 
 const carryOutApproved: Step = async (reading, state) => note(reading, await readApproved(reading, state), { plan: { step: 'count' } });
 
-/** The ERP's clock went back behind what was seen: what changes now may bear a time that lies before what is read as changed. */
-const isBehind = ({ prepared: { highWater } }: Reading, { counters }: RunState): boolean =>
-  highWater !== null && Date.parse(counters.erpStartedAt) < Date.parse(highWater);
-
-/** A scan is called for by a difference in number, by absence that nobody explains, by time, and by a clock that went back. */
+/** A scan is called for by a difference in number, by absence that nobody explains, and by time. */
 const compareCounts: Step = async (reading, state) => {
   const { ctx, connector, recordType, signal, prepared } = reading;
   const counted = await connector.count(recordType, signal);
@@ -140,7 +136,7 @@ const compareCounts: Step = async (reading, state) => {
   const unsure = await unsureIds(reading, state);
   const sinceScanMs =
     prepared.reconciledAt === null ? Number.POSITIVE_INFINITY : Date.parse(state.counters.erpStartedAt) - prepared.reconciledAt.getTime();
-  const isDue = sinceScanMs >= ctx.settings.sync.reconcileEveryMs || isBehind(reading, state);
+  const isDue = sinceScanMs >= ctx.settings.sync.reconcileEveryMs;
   const facts = addFacts(state, 'count', { erp: String(counted), here: String(own), unexplained: unsure.length, due: isDue });
   if (counted === own && unsure.length === 0 && !isDue) return note(reading, state, { plan: { step: 'done', ...facts } });
   return note(reading, state, { plan: { step: 'scan', counted, listed: 0, unread: [], ended: false, ...facts } });

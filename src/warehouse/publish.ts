@@ -197,7 +197,7 @@ async function closeRejections({ client, schema, state }: Work, table: string): 
 }
 
 /**
- * The high-water mark never goes back, unless the ERP's clock did and a scan compared everything since, and never past what the ERP may still bring to light: after a complete read it follows the
+ * The high-water mark never goes back, and never past what the ERP may still bring to light: after a complete read it follows the
  * ERP's clock, after an incremental one the records that were seen.
  */
 async function writeState({ client, schema, state, rules }: Work, generation: string, rowCount: number): Promise<void> {
@@ -205,7 +205,6 @@ async function writeState({ client, schema, state, rules }: Work, generation: st
   await client.query(
     `update ${schema}.record_state set generation = $2, row_count = $3, published_run = $4,
        high_water = case when $6 then $5::timestamptz - make_interval(secs => $8)
-         when $9 and $5::timestamptz < high_water then $5::timestamptz - make_interval(secs => $8)
          else greatest(high_water, least($7::timestamptz, $5::timestamptz - make_interval(secs => $8))) end,
        reconciled_at = case when $6 or $9 then $5::timestamptz else reconciled_at end,
        synced_at = (select started_at from ${schema}.run_state where run_id = $4) where record_type = $1`,

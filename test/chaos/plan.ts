@@ -149,14 +149,19 @@ function countOf(rounds: readonly Round[], kind: Action['do']): number {
 }
 
 /**
- * Hours back, in the last round: a clock that goes back and comes forward again between two runs leaves edits of which no time tells,
- * which the daily scan alone can find.
+ * Hours back, in the last round, and forward again only after every run of it began: a clock that goes back and comes forward between
+ * two runs leaves edits of which no time tells, which the daily scan alone can find.
  */
 function stepFarBack(random: Random, rounds: Round[]): void {
   const last = rounds.pop();
   if (last === undefined) return;
   const action: Action = { do: 'step-clock', minutes: -random.between(60, 2_880) };
-  rounds.push({ ...last, before: [action, ...last.before] });
+  const { before, during } = last;
+  rounds.push({
+    ...last,
+    before: [action, ...before.filter((other) => other.do !== 'step-clock')],
+    during: during.filter((event) => event.action.do !== 'step-clock'),
+  });
 }
 
 /** What a seed must have at least. */
