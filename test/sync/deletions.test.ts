@@ -97,7 +97,7 @@ describe('deletions of an incremental run', () => {
     expect(await stored(world)).toBe(30);
     world.erp.calls.length = 0;
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded' });
-    expect(world.erp.calls.map(({ operation }) => operation)).toEqual(['now', 'readPage', 'count']);
+    expect(world.erp.calls.map(({ operation }) => operation)).toEqual(['now', 'readPage', 'listIds', 'count']);
     await world.changeConfig({ deletions: 'reconcile', max_delete_share: 1 });
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 25 } });
   });

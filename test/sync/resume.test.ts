@@ -61,7 +61,7 @@ beforeAll(async () => {
 describe('an interrupted incremental run', () => {
   it('asks the ERP in the order of its steps', () => {
     expect(calls).toEqual([
-      ...['now', 'readPage', 'readPage', 'readPage', 'readByIds', 'scan', 'readByIds', 'deletedSince', 'readByIds'],
+      ...['now', 'readPage', 'readPage', 'readPage', 'listIds', 'readByIds', 'scan', 'readByIds', 'deletedSince', 'readByIds'],
       ...['count', 'scan', 'readByIds', 'scan', 'count', 'deletedSince'],
     ]);
   });
