@@ -31,7 +31,7 @@ export type Actions = {
 
 const statuses: Readonly<Record<RequestFault, number>> = { '429': 429, '500': 500, cut: 502, slow: 504 };
 /** Longer than the service waits for an answer. */
-const slowMs = 700;
+const slowMs = 500;
 
 function injectFault({ world }: Stage, fault: RequestFault, times: number): void {
   const refusal = {
@@ -140,7 +140,7 @@ async function asAdmin<T>({ world }: Stage, work: (admin: Knex) => Promise<T>): 
   }
 }
 
-const publishWithinMs = 2_000;
+const publishWithinMs = 1_200;
 
 /** Waits until a publish of that record type stands before its first change, and strikes there; says whether one came. */
 async function strikePublish(stage: Stage, recordType: RecordTypeName, strike: () => Promise<void>): Promise<boolean> {

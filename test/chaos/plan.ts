@@ -83,7 +83,11 @@ const stepOf = (random: Random): Action => ({
   minutes: random.chance(0.3) ? -random.between(1, 8) : random.chance(0.7) ? random.between(1, 90) : random.between(120, 3_000),
 });
 
-const faultOf = (random: Random): Action => ({ do: 'fault', fault: random.pick(requestFaults), times: random.between(1, 3) });
+/** Several in a row, but for slow ones: each costs the whole patience of a caller. */
+function faultOf(random: Random): Action {
+  const [fault, times] = [random.pick(requestFaults), random.between(1, 3)];
+  return { do: 'fault', fault, times: fault === 'slow' ? 1 : times };
+}
 
 type Frame = Pick<Plan, 'recordTypes' | 'deletions'>;
 

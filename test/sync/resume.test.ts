@@ -87,7 +87,7 @@ describe('an interrupted incremental run', () => {
       expect(await content(world)).toEqual(expected);
       expect(await world.query(`select from ${world.schema}.staged_deletions`)).toEqual([]);
     }
-  });
+  }, 60_000);
 
   it('zombie writer: a worker whose lease was taken changes nothing with what it still reads', async () => {
     const world = await busy();
