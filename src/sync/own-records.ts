@@ -184,6 +184,17 @@ export async function rejectedNow(own: Own, state: RunState, ids: readonly strin
   return new Set(rows.map(({ id }) => id));
 }
 
+/** Which of these were absent when a complete scan looked last, and stayed. */
+export async function heldBefore(own: Own, state: RunState, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await query<{ id: string }>(
+    own,
+    `select h.id from ${own.prepared.schema}.deletion_proposals p, unnest(p.ids) h(id)
+     where p.record_type = $1 and p.status in ('open', 'kept', 'approved') and h.id = any($2::text[])`,
+    [state.recordType, ids],
+  );
+  return new Set(rows.map(({ id }) => id));
+}
+
 /** Open records after the checkpoint that this run has not read yet. `condition` speaks of the table as `t`, with $4 for its values. */
 export async function openIds(own: Own, state: RunState, condition: string, values: readonly string[], limit: number): Promise<string[]> {
   const { schema } = own.prepared;

@@ -172,6 +172,16 @@ describe('held deletions', () => {
     expect(await proposals(world)).toMatchObject([{ status: 'superseded' }]);
   });
 
+  it('a record that was out of sight is read again when it comes back: its time may say nothing', async () => {
+    const world = await loaded(60);
+    const hidden = [...world.erp.records].slice(0, 30);
+    for (const [id] of hidden) world.erp.records.delete(id);
+    expect(await world.sync('incremental')).toMatchObject({ status: 'partial', error: { code: 'DELETIONS_HELD' } });
+    for (const [id, record] of hidden) world.erp.records.set(id, { ...record, values: { ...record.values, name: 'in the same second' } });
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 30, deleted: 0 } });
+    expect(await world.query(`select id from ${world.schema}.deletion_proposals where status = 'open'`)).toEqual([]);
+  });
+
   it('the same ids keep their proposal over complete scans; other ids supersede it', async () => {
     const world = await loaded(60);
     vanish(world, range(1, 30));
