@@ -130,8 +130,10 @@ export type Connector = {
    * for fewer where records have many lines.
    */
   readByIds(request: Pick<PageRequest, 'recordType' | 'fields' | 'signal'> & { ids: readonly string[] }): Promise<Page>;
-  /** Ids alone, ascending: the cheap complete scan behind proofs and deletions. */
-  listIds(request: Pick<PageRequest, 'recordType' | 'afterId' | 'limit' | 'signal'>): Promise<{ ids: readonly string[]; hasMore: boolean }>;
+  /** Ids alone, ascending: the cheap scan behind proofs and deletions, complete unless `changedSince` narrows it. */
+  listIds(
+    request: Pick<PageRequest, 'recordType' | 'afterId' | 'limit' | 'signal'> & Partial<Pick<PageRequest, 'changedSince'>>,
+  ): Promise<{ ids: readonly string[]; hasMore: boolean }>;
   /**
    * Header fields without lines, one question to the ERP per page: by id, or for at most 1,000 ids, of which absent ones are absent
    * from the answer. For `scannedFields`; where lines are volatile, read the open records with `readByIds` instead.

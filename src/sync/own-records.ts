@@ -59,6 +59,20 @@ export async function knownIds(own: Own, state: RunState, ids: readonly string[]
   return rows.map(({ id }) => id);
 }
 
+/** Those of these ids that this run has not read. */
+export async function unreadOf(own: Own, state: RunState, ids: readonly string[]): Promise<string[]> {
+  if (ids.length === 0) return [];
+  const { schema } = own.prepared;
+  const { staging } = places(own, state);
+  const rows = await query<{ id: string }>(
+    own,
+    `select w.id from unnest($1::text[]) w(id) where not exists (select from ${staging} s where s.run_id = $2 and s.id = ${asId('w.id', state)})
+       and not exists (select from ${schema}.rejections r where r.record_type = $3 and r.run_id = $2 and r.id = w.id)`,
+    [ids, state.runId, state.recordType],
+  );
+  return rows.map(({ id }) => id);
+}
+
 /** Records that could not be stored when they were read last, and that this run has not read yet. */
 export async function openRejectedIds(own: Own, state: RunState, limit: number): Promise<string[]> {
   const { schema } = own.prepared;
@@ -166,6 +180,17 @@ export async function rejectedNow(own: Own, state: RunState, ids: readonly strin
     own,
     `select id from ${own.prepared.schema}.rejections where record_type = $1 and run_id = $2 and id = any($3::text[])`,
     [state.recordType, state.runId, ids],
+  );
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** Which of these were absent when a complete scan looked last, and stayed. */
+export async function heldBefore(own: Own, state: RunState, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await query<{ id: string }>(
+    own,
+    `select h.id from ${own.prepared.schema}.deletion_proposals p, unnest(p.ids) h(id)
+     where p.record_type = $1 and p.status in ('open', 'kept', 'approved') and h.id = any($2::text[])`,
+    [state.recordType, ids],
   );
   return new Set(rows.map(({ id }) => id));
 }

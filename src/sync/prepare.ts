@@ -115,6 +115,28 @@ export type RunOrder = {
   readonly asked: 'incremental' | 'full';
 };
 
+/**
+ * A clock of the ERP that went back behind the high-water mark takes the mark with it, and calls for a complete scan: what changes now
+ * may bear a time that lies before what would be read as changed. Written at once, for the run that sees it may fail, and the clock
+ * come forward again. To read more than needed does no harm.
+ */
+async function followClock(
+  ctx: TenantCtx,
+  schema: string,
+  { recordType, highWater }: RecordState,
+  erpStartedAt: string,
+): Promise<string | null> {
+  if (highWater === null || Date.parse(erpStartedAt) >= Date.parse(highWater)) return highWater;
+  const lowered = new Date(Date.parse(erpStartedAt) - ctx.settings.sync.settleMs).toISOString();
+  await inDataTransaction(ctx.db.data, (client) =>
+    client.query(
+      `update ${schema}.record_state set high_water = least(high_water, $2::timestamptz), reconciled_at = null where record_type = $1`,
+      [recordType, lowered],
+    ),
+  );
+  return lowered;
+}
+
 async function startRun(
   ctx: TenantCtx,
   lease: Lease,
@@ -128,6 +150,7 @@ async function startRun(
   const columns = writtenColumns(all);
   const rewrites = before.activeTable === null || (before.rowCount >= rewriteThreshold && columns.some(({ state }) => state === 'loading'));
   const erpStartedAt = (await erpNow()).toISOString();
+  const highWater = await followClock(ctx, schema, before, erpStartedAt);
   const state: RunState = {
     runId: lease.runId,
     recordType: name,
@@ -138,7 +161,7 @@ async function startRun(
     page: 0,
     checkpoint: null,
     complete: false,
-    plan: planRun(ctx, { ...order, columns }, before),
+    plan: planRun(ctx, { ...order, columns }, { ...before, highWater }),
     outcome: null,
     counters: { fetched: 0, rejected: 0, pages: 0, erpStartedAt },
   };

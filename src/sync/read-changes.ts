@@ -6,8 +6,8 @@ import type { RunState, RunStep } from '../warehouse/run-row.ts';
 import { quoted } from '../warehouse/table.ts';
 import { columnsToCompare, differs, fieldsToScan } from './compare.ts';
 import { readApproved, readFeed } from './find-deletions.ts';
-import { countOwn, openIds, openRejectedIds, ownByIds, unsureIds } from './own-records.ts';
-import { checkFields, checkStaged, checkVolume, proofOfChanges } from './proof.ts';
+import { countOwn, openIds, openRejectedIds, ownByIds, unreadOf, unsureIds } from './own-records.ts';
+import { checkFields, checkStaged, checkVolume, proofOfChanges, unresolved } from './proof.ts';
 import { addFacts, checkOnward, idsAtOnce, note, type Reading, report, reread, stage, toStaged } from './reading.ts';
 import type { ProofCheck } from './runs.store.ts';
 import { scanOn } from './scan.ts';
@@ -34,11 +34,36 @@ const readPage: Step = async (reading, state) => {
     ...toStaged(page, state),
     hasMore: true, // the run goes on, whatever this step does
     plan: {
-      step: page.hasMore ? 'pages' : 'rejected',
+      step: page.hasMore ? 'pages' : 'listed',
       maxModified: latest([maxModified, ...page.records.map(({ modifiedAt }) => modifiedAt)]),
       ...addFacts(state, 'changed', { pages: 1, read: page.records.length + page.rejected.length }),
     },
   });
+};
+
+const listAtOnce = 1_000;
+/**
+ * What changed is listed by id alone, and every id must have been read: a record that is locked comes in no page, and a count of all
+ * records does not miss it. What is listed, is asked for by id, does not come, and is still listed then, fails the run.
+ */
+const compareListed: Step = async (reading, state) => {
+  const { connector, recordType, signal } = reading;
+  const { since } = state.plan;
+  const changedSince = since === null ? null : new Date(since);
+  const list = () => connector.listIds({ recordType, afterId: state.checkpoint, changedSince, limit: listAtOnce, signal });
+  const { ids, hasMore } = await list();
+  signal.throwIfAborted();
+  const lastId = ids.at(-1) ?? null;
+  checkOnward({ hasMore, lastId }, state.checkpoint);
+  const missing = await unreadOf(reading, state, ids);
+  const { state: read, absent } = await reread(reading, state, missing, null);
+  if (absent.length > 0) {
+    const still = new Set((await list()).ids);
+    const locked = absent.filter((id) => still.has(id));
+    if (locked.length > 0) throw unresolved(locked);
+  }
+  const facts = addFacts(read, 'changed', { read: missing.length - absent.length });
+  return note(reading, read, { lastId, plan: { step: hasMore ? 'listed' : 'rejected', ...facts } });
 };
 
 const rereadRejected: Step = async (reading, state) => {
@@ -119,6 +144,7 @@ const compareCounts: Step = async (reading, state) => {
 
 const steps: Readonly<Record<Exclude<RunStep, 'done'>, Step>> = {
   pages: readPage,
+  listed: compareListed,
   rejected: rereadRejected,
   open: readOpen,
   feed: readDeletions,

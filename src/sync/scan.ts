@@ -6,7 +6,7 @@ import type { RecordColumn } from '../warehouse/columns.ts';
 import type { RunState } from '../warehouse/run-row.ts';
 import { columnsToCompare, differs, fieldsToScan } from './compare.ts';
 import { readFeed } from './find-deletions.ts';
-import { type OwnRecord, ownRange, rejectedNow, unsureIds } from './own-records.ts';
+import { heldBefore, type OwnRecord, ownRange, rejectedNow, unreadOf, unsureIds } from './own-records.ts';
 import { mismatch, unresolved } from './proof.ts';
 import { addFacts, checkOnward, note, type Reading, reread } from './reading.ts';
 
@@ -42,13 +42,16 @@ function cutRange(page: ScanPage, ours: readonly OwnRecord[], idType: 'integer' 
 
 type Found = { readonly fetch: string[]; readonly absent: string[]; readonly listed: number };
 
-function compareRange({ theirs, unreadable, ours }: Range, columns: readonly RecordColumn[], rejected: ReadonlySet<string>): Found {
+/** `returned` were out of sight for a while: they are read whatever their time says, which knows but seconds. */
+type Known = { readonly rejected: ReadonlySet<string>; readonly returned: ReadonlySet<string> };
+
+function compareRange({ theirs, unreadable, ours }: Range, columns: readonly RecordColumn[], { rejected, returned }: Known): Found {
   const held = new Map(ours.filter(({ gone }) => !gone).map((record) => [record.id, record]));
   const fetch = unreadable.filter((id) => !rejected.has(id));
   for (const record of theirs) {
     const own = held.get(record.id);
     if (rejected.has(record.id)) continue;
-    if (own === undefined || differs(record, columns, own.cells)) fetch.push(record.id);
+    if (own === undefined || returned.has(record.id) || differs(record, columns, own.cells)) fetch.push(record.id);
   }
   const listed = new Set([...unreadable, ...theirs.map(({ id }) => id)]);
   return { fetch, absent: [...held.keys()].filter((id) => !listed.has(id)), listed: listed.size };
@@ -74,7 +77,9 @@ export async function scanOn(reading: Reading, state: RunState): Promise<RunStat
   const ours = await ownRange(reading, state, columns, page.hasMore ? page.lastId : null, scanPage);
   const range = cutRange(page, ours, state.plan.idType);
   const ids = [...range.theirs.map(({ id }) => id), ...range.unreadable];
-  const found = compareRange(range, columns, await rejectedNow(reading, state, ids));
+  const returned = await unreadOf(reading, state, [...(await heldBefore(reading, state, ids))]);
+  const known: Known = { rejected: await rejectedNow(reading, state, ids), returned: new Set(returned) };
+  const found = compareRange(range, columns, known);
   const { state: read, absent: unread } = await reread(reading, state, found.fetch, null);
   const absent = await confirmAbsent(reading, found.absent);
   const facts = addFacts(read, 'scan', { listed: found.listed, fetched: found.fetch.length, absent: absent.length });

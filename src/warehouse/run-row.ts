@@ -7,7 +7,7 @@ import { quoted, stagingTable } from './table.ts';
 export type RunCounters = { readonly fetched: number; readonly rejected: number; readonly pages: number };
 
 /** The steps of a run, in order. A full run has `pages` alone; `scan` and `rescan` come only when something calls for them. */
-export type RunStep = 'pages' | 'rejected' | 'open' | 'feed' | 'approved' | 'count' | 'scan' | 'rescan' | 'done';
+export type RunStep = 'pages' | 'listed' | 'rejected' | 'open' | 'feed' | 'approved' | 'count' | 'scan' | 'rescan' | 'done';
 
 /** What a run set out to do and has found besides rows: all that a resumed or re-published run needs to know without the ERP. */
 export type RunPlan = {

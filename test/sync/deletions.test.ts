@@ -97,7 +97,7 @@ describe('deletions of an incremental run', () => {
     expect(await stored(world)).toBe(30);
     world.erp.calls.length = 0;
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded' });
-    expect(world.erp.calls.map(({ operation }) => operation)).toEqual(['now', 'readPage', 'count']);
+    expect(world.erp.calls.map(({ operation }) => operation)).toEqual(['now', 'readPage', 'listIds', 'count']);
     await world.changeConfig({ deletions: 'reconcile', max_delete_share: 1 });
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 25 } });
   });
@@ -170,6 +170,16 @@ describe('held deletions', () => {
     for (const [id, record] of all) world.erp.records.set(id, record);
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', error: null, counts: { deleted: 0 } });
     expect(await proposals(world)).toMatchObject([{ status: 'superseded' }]);
+  });
+
+  it('a record that was out of sight is read again when it comes back: its time may say nothing', async () => {
+    const world = await loaded(60);
+    const hidden = [...world.erp.records].slice(0, 30);
+    for (const [id] of hidden) world.erp.records.delete(id);
+    expect(await world.sync('incremental')).toMatchObject({ status: 'partial', error: { code: 'DELETIONS_HELD' } });
+    for (const [id, record] of hidden) world.erp.records.set(id, { ...record, values: { ...record.values, name: 'in the same second' } });
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 30, deleted: 0 } });
+    expect(await world.query(`select id from ${world.schema}.deletion_proposals where status = 'open'`)).toEqual([]);
   });
 
   it('the same ids keep their proposal over complete scans; other ids supersede it', async () => {

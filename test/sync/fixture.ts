@@ -172,8 +172,11 @@ export function memoryErp(fields: readonly FieldMetadata[] = [field('name'), fie
     },
     listIds: async (request) => {
       await called('listIds', request.afterId, request);
-      const { afterId } = request;
-      const after = ids().filter((id) => afterId === null || byId(afterId, id) < 0);
+      const { afterId, changedSince = null } = request;
+      const since = changedSince === null ? '' : secondsOf(changedSince);
+      const after = ids().filter(
+        (id) => (erp.records.get(id)?.modifiedAt ?? since) >= since && (afterId === null || byId(afterId, id) < 0),
+      );
       return { ids: after.slice(0, request.limit), hasMore: after.length > request.limit };
     },
     scan: async ({ ids: wanted, ...request }) => {

@@ -54,7 +54,7 @@ describe('an incremental run', () => {
     });
     expect(run.proof.map(({ check: name }) => name)).toEqual(['pages', 'changed', 'open', 'feed', 'count', 'staged', 'fields']);
     expect(await versions(world)).toEqual(before);
-    expect(asked(world)).toEqual(['now', 'readPage', 'deletedSince', 'count']);
+    expect(asked(world)).toEqual(['now', 'readPage', 'listIds', 'deletedSince', 'count']);
     expect(await world.staged()).toBe(0);
   });
 
@@ -224,7 +224,7 @@ describe('what changes behind the modification time', () => {
     expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 1, updated: 1 } });
     expect(check(run, 'open')).toMatchObject({ facts: { checked: 20, read: 1 } });
     expect((await world.rows())[6]).toMatchObject({ f_unpaid: '0', f_status: 'B', l_status: 'Paid' });
-    expect(asked(world)).toEqual(['now', 'readPage', 'scan', 'readByIds', 'deletedSince', 'count']);
+    expect(asked(world)).toEqual(['now', 'readPage', 'listIds', 'scan', 'readByIds', 'deletedSince', 'count']);
   });
 
   it('a renamed label and a reopened record are found by the nightly scan', async () => {
@@ -311,6 +311,39 @@ describe('rejected records', () => {
     world.erp.locked.clear();
     world.erp.put(40);
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { inserted: 1 } });
+  });
+
+  it('a locked record skipped while the run is green: one that was edited and never comes fails the run too', async () => {
+    const world = await loaded(12);
+    world.erp.put(5, { name: 'edited' });
+    world.erp.locked.add('5');
+    const before = await versions(world);
+    expect(await world.sync('incremental')).toMatchObject({ status: 'failed', error: { code: 'COUNT_MISMATCH' } });
+    expect(await versions(world)).toEqual(before);
+    world.erp.locked.clear();
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
+  });
+
+  it('an edit under a clock that went back further than the overlap is found by a scan', async () => {
+    const world = await loaded(12);
+    wait(world, -24 * 60);
+    world.erp.put(4, { name: 'edited' });
+    world.erp.put(9, { name: 'edited' });
+    world.erp.locked.add('9');
+    expect(await world.sync('incremental')).toMatchObject({ status: 'failed' }); // and still the clock is not forgotten
+    world.erp.locked.clear();
+    wait(world, 24 * 60);
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 2 } });
+    wait(world, -24 * 60);
+    world.erp.calls.length = 0;
+    for (const id of [5, 6]) {
+      world.erp.put(id, { name: 'edited' });
+      expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'incremental', counts: { updated: 1 } });
+    }
+    expect(asked(world).filter((operation) => operation === 'scan')).toHaveLength(1); // once: then the mark has followed
+    world.erp.put(7, { name: 'edited' });
+    wait(world, 12 * 60);
+    expect(await world.sync('incremental')).toMatchObject({ counts: { updated: 1 } });
   });
 });
 

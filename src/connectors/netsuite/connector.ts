@@ -59,7 +59,7 @@ function openAccount(outer: ConnectorCtx, settings: NetsuiteSettings, secrets: N
       return wanted.length === 0 ? nothing : scanRecords(suiteql, plan, { ids: wanted }, largestPage, signal);
     },
     deletedSince: ({ recordType, since, signal }) => readDeletions(suiteql, definitionOf(recordType), since, signal),
-    listIds: ({ recordType, afterId, limit, signal }) => listIds(suiteql, recordType, afterId, pageLimit(limit), signal),
+    listIds: (request) => listIds(suiteql, request),
   };
 }
 
@@ -102,9 +102,9 @@ async function countRecords(suiteql: Suiteql, recordType: Parameters<Connector['
 
 type IdsRequest = Parameters<Connector['listIds']>[0];
 
-async function listIds(suiteql: Suiteql, recordType: IdsRequest['recordType'], afterId: string | null, limit: number, signal: AbortSignal) {
-  const query = recordsQuery(definitionOf(recordType), [{ name: 'id', type: 'integer' }], { afterId });
-  const { rows, hasMore } = await suiteql.ask(query, limit, signal);
+async function listIds(suiteql: Suiteql, { recordType, afterId, changedSince = null, limit, signal }: IdsRequest) {
+  const query = recordsQuery(definitionOf(recordType), [{ name: 'id', type: 'integer' }], { afterId, changedSince });
+  const { rows, hasMore } = await suiteql.ask(query, pageLimit(limit), signal);
   checkOrder(rows, { afterId });
   const ids = rows
     .map((row) => row['id'])

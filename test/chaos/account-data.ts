@@ -1,0 +1,62 @@
+// A small company as a data folder: enough records for several pages, few enough that a seed takes seconds. Always the same.
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { gzipSync } from 'node:zlib';
+
+const counts = { customers: 60, items: 40, invoices: 120, credits: 20 };
+const openingDay = Date.UTC(2011, 6, 1, 9);
+const hourMs = 3_600_000;
+const stamp = (hours: number): string => new Date(openingDay + hours * hourMs).toISOString().slice(0, 19).replace('T', ' ');
+
+const customers = (): string[] => [
+  'id,entityid,isperson,isinactive,currency,defaultcountry,datecreated,lastmodifieddate',
+  ...Array.from({ length: counts.customers }, (_unused, n) => `${n + 1},CUST${n + 1},F,F,1,GB,${stamp(n)},${stamp(n)}`),
+];
+const items = (): string[] => [
+  'id,itemid,displayname,itemtype,isinactive,createddate,lastmodifieddate',
+  ...Array.from({ length: counts.items }, (_unused, n) => `${n + 1},SKU${n + 1},Thing ${n + 1},InvtPart,F,${stamp(n)},${stamp(n)}`),
+];
+
+type Document = { readonly id: number; readonly type: 'CustInvc' | 'CustCred'; readonly lines: number; readonly customer: number };
+/** One in eight invoices is a cash sale. */
+const documents: readonly Document[] = Array.from({ length: counts.invoices + counts.credits }, (_unused, n) => ({
+  id: 1_000 + n * 3,
+  type: n % 7 === 6 ? 'CustCred' : 'CustInvc',
+  lines: 1 + ((n * 5) % 6),
+  customer: n % 7 !== 6 && n % 8 === 3 ? 0 : 1 + ((n * 7) % counts.customers),
+}));
+const sign = ({ type }: Document): number => (type === 'CustInvc' ? 1 : -1);
+const quantityOf = ({ id }: Document, line: number): number => 1 + ((id + line) % 5);
+const rateOf = ({ id }: Document, line: number): number => ((id * 7 + line * 13) % 900) + 25;
+
+function transactions(): string[] {
+  const rows = documents.map((document, n) => {
+    const pence = Array.from({ length: document.lines }, (_unused, line) => quantityOf(document, line) * rateOf(document, line));
+    const total = (sign(document) * pence.reduce((sum, part) => sum + part, 0)) / 100;
+    const at = stamp(n * 6);
+    const customer = document.customer === 0 ? '' : document.customer;
+    return `${document.id},D${document.id},${document.type},${at.slice(0, 10)},${customer},1,1,T,${total.toFixed(2)},${at},${at}`;
+  });
+  return ['id,tranid,type,trandate,entity,currency,exchangerate,posting,foreigntotal,createddate,lastmodifieddate', ...rows];
+}
+
+function lines(): string[] {
+  let key = 50_000;
+  const rows = documents.flatMap((document, n) =>
+    Array.from({ length: document.lines }, (_unused, line) => {
+      key += 1;
+      const quantity = -sign(document) * quantityOf(document, line);
+      const rate = rateOf(document, line) / 100;
+      const item = 1 + ((document.id + line * 11) % counts.items);
+      const amount = ((quantity * rateOf(document, line)) / 100).toFixed(2);
+      return `${key},${line + 1},${document.id},${line + 1},${item},Line ${line + 1},${quantity},${rate.toFixed(2)},${amount},F,F,${stamp(n * 6)}`;
+    }),
+  );
+  const names = 'uniquekey,id,transaction,linesequencenumber,item,memo,quantity,rate,netamount,mainline,taxline,linelastmodifieddate';
+  return [names, ...rows];
+}
+
+export async function writeAccountData(folder: string): Promise<void> {
+  const files = { customer: customers(), item: items(), transaction: transactions(), transactionline: lines() };
+  for (const [name, rows] of Object.entries(files)) await writeFile(path.join(folder, `${name}.csv.gz`), gzipSync(`${rows.join('\n')}\n`));
+}

@@ -1,0 +1,127 @@
+// A customer of the service for one seed: made, connected and configured through the management interface.
+import { setTimeout as pause } from 'node:timers/promises';
+import type { TenantCtx } from '../../src/core/ctx.ts';
+import { sqlState } from '../../src/db/pg-errors.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { isFinal } from '../../src/sync/run-state.ts';
+import { findRun, type RunRow } from '../../src/sync/runs.store.ts';
+import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
+import { type Answer, type Api, apiOf } from '../setup/api.ts';
+import { makeKey, makeOrganization } from '../setup/organization.ts';
+import type { Plan, RecordTypeName } from './plan.ts';
+import { endpointsFor } from './reader.ts';
+import type { World } from './world.ts';
+
+export type Company = {
+  readonly organizationId: string;
+  readonly tenant: TenantCtx;
+  readonly schema: string;
+  readonly secret: string;
+  readonly api: Api;
+  /** Starts a run and waits for its end, however often the database goes away meanwhile. */
+  sync(recordType: RecordTypeName, mode: 'incremental' | 'full'): Promise<RunRow>;
+  refreshMetadata(): Promise<void>;
+  publish(): Promise<void>;
+  leave(): Promise<void>;
+};
+
+const lost = /^(08\w{3}|57P0[123]|E[A-Z]+)$/;
+/** Says nothing but that the database is away, or has just come back. */
+const isAway = (error: unknown): boolean =>
+  lost.test(sqlState(error) ?? '') ||
+  (error instanceof Error &&
+    (error.name === 'KnexTimeoutError' || /Connection terminated|connection error|timeout exceeded when trying/.test(error.message)));
+
+const patienceMs = 25_000;
+const pollMs = 30;
+
+/** Tries again until the database is back. */
+export async function patiently<T>(work: () => Promise<T>): Promise<T> {
+  for (const end = performance.now() + patienceMs; ; ) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isAway(error) || performance.now() > end) throw error;
+      await pause(pollMs);
+    }
+  }
+}
+
+export async function waitFor<T>(what: string, look: () => Promise<T | undefined>, withinMs = patienceMs): Promise<T> {
+  for (const end = performance.now() + withinMs; ; ) {
+    const found = await patiently(look);
+    if (found !== undefined) return found;
+    if (performance.now() > end) throw new Error(`${what} did not happen`);
+    await pause(pollMs);
+  }
+}
+
+async function ask(status: number, call: () => Promise<Answer>): Promise<Answer['body']> {
+  for (const end = performance.now() + patienceMs; ; ) {
+    const answer = await call();
+    if (answer.status === status) return answer.body;
+    if (answer.status < 500 || performance.now() > end) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
+    await pause(pollMs * 4);
+  }
+}
+
+async function connect({ account, wire }: World, api: Api, signIn: Plan['signIn']): Promise<void> {
+  const base = { accountId: account.accountId, baseUrl: wire.url };
+  const put = (authentication: object) => ask(200, () => api('put', '/netsuite/connection', { ...base, authentication }));
+  if (signIn === 'tba') {
+    const { consumerKey, consumerSecret, tokenId, tokenSecret } = await account.createTokenCredentials('Portal Service');
+    await put({ method: 'tba', consumerKey, consumerSecret, tokenId, tokenSecret });
+    return;
+  }
+  const { clientId } = await account.createIntegration('Portal Service');
+  await put({ method: 'oauth2', clientId, certificateId: null });
+  const { certificatePem } = await ask(201, () => api('post', '/netsuite/connection/certificate'));
+  const { certificateId } = await account.uploadCertificate(clientId, certificatePem);
+  await put({ method: 'oauth2', clientId, certificateId });
+}
+
+export async function makeCompany(world: World, plan: Plan): Promise<Company> {
+  const { id: organizationId } = await makeOrganization(world.ctx, { name: `Seed ${plan.seed}` });
+  const { secret } = await makeKey(world.ctx, organizationId, { permissions: ['write'] });
+  const api = apiOf(world.app, secret);
+  const tenant: TenantCtx = { ...world.ctx, organizationId };
+  await connect(world, api, plan.signIn);
+  await ask(200, () => api('post', '/netsuite/metadata/refresh'));
+  const configs = new Map<RecordTypeName, string>();
+  for (const recordType of plan.recordTypes) {
+    const made = await ask(201, () => api('post', '/sync-configs', { name: recordType, recordType, deletions: plan.deletions }));
+    configs.set(recordType, made.id);
+  }
+  const schema = tenantSchema(organizationId);
+  return {
+    organizationId,
+    tenant,
+    schema,
+    secret,
+    api,
+    async sync(recordType, mode) {
+      const { id } = await ask(202, () => api('post', `/sync-configs/${configs.get(recordType)}/trigger`, { mode }));
+      return waitFor(`the end of a run of ${recordType}`, async () => {
+        const row = await inTransaction(tenant, (tx) => findRun(tx, organizationId, id));
+        return row !== undefined && isFinal(row.status) ? row : undefined;
+      });
+    },
+    refreshMetadata: async () => {
+      await ask(200, () => api('post', '/netsuite/metadata/refresh'));
+    },
+    async publish() {
+      const draft = await ask(201, () => api('post', '/api-schema', { name: 'Records', endpoints: endpointsFor(plan.recordTypes) }));
+      await ask(202, () => api('post', `/api-schema/${draft.id}/publish`, { revision: draft.revision }));
+      await waitFor('the publication', async () => {
+        const { body } = await api('get', `/api-schema/${draft.id}`);
+        if (body.publication?.status === 'failed') throw new Error(JSON.stringify(body.publication));
+        return body.status === 'published' ? true : undefined;
+      });
+    },
+    leave: () =>
+      patiently(async () => {
+        await inTransaction(tenant, (tx) => tx('sync_configs').delete());
+        await world.ctx.db.control.raw(`drop schema if exists ${schema} cascade`);
+      }),
+  };
+}

@@ -1,0 +1,82 @@
+// Somebody who follows a record type by its change numbers, (generation, id), in small pages, while everything goes on: whatever he was
+// given, applied in order, must make up the table in the end.
+import type { Pool } from 'pg';
+import { sqlState } from '../../src/db/pg-errors.ts';
+import { readColumns } from '../../src/warehouse/columns.ts';
+import { readState } from '../../src/warehouse/generation.ts';
+import { quoted } from '../../src/warehouse/table.ts';
+import { cellsSql, type View } from './warehouse-view.ts';
+
+type Change = { readonly id: string; readonly generation: string; readonly gone: boolean; readonly cells: readonly (string | null)[] };
+type Place = { readonly generation: string; readonly id: string };
+export type Consumer = {
+  /** Asks for the next page; says how many changes came. */
+  poll(): Promise<number>;
+  changes(): number;
+  /** What is wrong with what was told, in words. */
+  problems(view: View): string[];
+};
+
+const pageSize = 40;
+
+/** The next changes, in the order of their numbers, and the columns that they have. */
+async function readAfter(pool: Pool, schema: string, recordType: string, last: Place): Promise<{ changes: Change[]; names: string[] }> {
+  const state = await readState(pool, schema, recordType);
+  if (state === undefined || state.activeTable === null) return { changes: [], names: [] };
+  const columns = await readColumns(pool, schema, recordType);
+  const { rows } = await pool.query<Change & { active: string }>(
+    `select c.*, s.active_table as active from ${schema}.record_state s, lateral (
+       select id, generation::text as generation, false as gone, ${cellsSql(columns)} from ${schema}.${quoted(state.activeTable)}
+       where (generation, id) > ($1::bigint, $2::bigint)
+       union all
+       select id::bigint, generation::text, true, '{}'::text[] from ${schema}.tombstones
+       where record_type = $3 and (generation, id::bigint) > ($1::bigint, $2::bigint)) c
+     where s.record_type = $3 order by c.generation::bigint, c.id limit ${pageSize}`,
+    [last.generation, last.id, recordType],
+  );
+  // Another table went live in between: what was read belongs to nobody.
+  if (rows.some(({ active }) => active !== state.activeTable)) return { changes: [], names: [] };
+  return { changes: rows, names: columns.map(({ column }) => column) };
+}
+
+export function openConsumer(pool: Pool, schema: string, recordType: string): Consumer {
+  const held = new Map<string, { cells: readonly (string | null)[]; columns: readonly string[] }>();
+  const outOfOrder: string[] = [];
+  let last: Place = { generation: '0', id: '-1' };
+  let count = 0;
+
+  return {
+    async poll() {
+      const { changes, names } = await readAfter(pool, schema, recordType, last).catch((error: unknown) => {
+        // Not set up yet, a column that came in between, or a server that is away: next time.
+        if (sqlState(error) === undefined && !(error instanceof Error && /^(Connection terminated|Client has)/.test(error.message)))
+          throw error;
+        return { changes: [], names: [] };
+      });
+      for (const { id, generation, gone, cells } of changes) {
+        const isAfter = BigInt(generation) > BigInt(last.generation) || (generation === last.generation && BigInt(id) > BigInt(last.id));
+        if (!isAfter) outOfOrder.push(`${recordType}: change (${generation}, ${id}) came after (${last.generation}, ${last.id})`);
+        last = { generation, id };
+        if (gone) held.delete(id);
+        else held.set(id, { cells, columns: names });
+      }
+      count += changes.length;
+      return changes.length;
+    },
+    changes: () => count,
+    problems(view) {
+      const found = [...outOfOrder];
+      for (const id of held.keys()) if (!view.rows.has(id)) found.push(`${recordType} ${id} went and the consumer was not told`);
+      for (const [id, row] of view.rows) {
+        const known = held.get(id);
+        if (known === undefined) found.push(`${recordType} ${id} came and the consumer was not told`);
+        const differs = view.columns.some(({ column }, index) => {
+          const at = known?.columns.indexOf(column) ?? -1;
+          return known !== undefined && (at === -1 ? null : known.cells[at]) !== row.cells[index];
+        });
+        if (differs) found.push(`${recordType} ${id} changed and the consumer was not told`);
+      }
+      return found.slice(0, 5);
+    },
+  };
+}

@@ -1,0 +1,52 @@
+// The worker processes of a seed. One is killed and another one takes its place, as an orchestrator would do it.
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { Plan } from './plan.ts';
+import type { WorkerOrder } from './worker-process.ts';
+import type { World } from './world.ts';
+
+export type Staff = {
+  pids(): number[];
+  /** kill -9, and a new process. */
+  replace(pid: number): Promise<void>;
+  dismiss(): Promise<void>;
+};
+
+const script = fileURLToPath(new URL('./worker-process.ts', import.meta.url));
+
+export async function hire(world: World, plan: Plan): Promise<Staff> {
+  const { settings } = world.ctx;
+  const order: WorkerOrder = {
+    address: world.address,
+    settings: { ...settings, sync: { ...settings.sync, workers: plan.workers, pageSize: plan.pageSize } },
+    key: world.key,
+    logLevel: world.logLevel,
+  };
+  const working = new Map<number, ChildProcess>();
+  const start = async (): Promise<void> => {
+    const child = fork(script, [JSON.stringify(order)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+    if (child.pid === undefined) throw new Error('no worker could be started');
+    working.set(child.pid, child);
+    await once(child, 'message');
+  };
+  const kill = async (child: ChildProcess): Promise<void> => {
+    working.delete(child.pid ?? 0);
+    const gone = once(child, 'exit');
+    child.kill('SIGKILL');
+    await gone;
+  };
+  await Promise.all(Array.from({ length: plan.processes }, start));
+  return {
+    pids: () => [...working.keys()],
+    async replace(pid) {
+      const child = working.get(pid);
+      if (child === undefined) throw new Error('that worker is not there');
+      await kill(child);
+      await start();
+    },
+    dismiss: async () => {
+      await Promise.all([...working.values()].map(kill));
+    },
+  };
+}

@@ -1,0 +1,103 @@
+// The wire between the service and the account, in this process: it counts requests, lets something happen before a chosen one, and
+// takes records out of answers that are listed and counted and can't be read. Everything else passes as it came.
+import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export type Wire = {
+  readonly url: string;
+  readonly host: string;
+  /** Requests since `begin`. */
+  count(): number;
+  begin(onRequest: (count: number) => Promise<void>): void;
+  /** This record comes in no answer that has more of it than its id; null: none is locked any more. */
+  lock(record: Lock | null): void;
+  /** Called at each refusal that has these words; null: no longer. */
+  onRefusal(words: string, look: (() => void) | null): void;
+  close(): Promise<void>;
+};
+
+const bodyOf = async (message: IncomingMessage): Promise<Buffer> => {
+  const parts: Buffer[] = [];
+  for await (const part of message) parts.push(part as Buffer);
+  return Buffer.concat(parts);
+};
+
+export type Lock = { readonly table: string; readonly id: string; onTaken(): void };
+type Answer = { items?: Record<string, unknown>[]; count?: number; totalResults?: number };
+
+/** Null when there is nothing to take out. */
+function withoutLocked(question: string, text: string, lock: Lock): string | null {
+  const [selected = ''] = question.split(' FROM ', 1);
+  if (!question.includes(`FROM ${lock.table} t`) || !selected.includes('lastmodifieddate')) return null;
+  const answer = JSON.parse(text) as Answer;
+  const items = answer.items?.filter(({ id }) => id !== lock.id);
+  if (items === undefined || items.length === answer.items?.length) return null;
+  return JSON.stringify({ ...answer, items, count: items.length, totalResults: Math.max(items.length, (answer.totalResults ?? 1) - 1) });
+}
+
+type Watched = { readonly locked: Lock | null; readonly refusals: ReadonlyMap<string, () => void> };
+
+async function give(answer: IncomingMessage, question: string, response: ServerResponse, { locked, refusals }: Watched): Promise<void> {
+  const status = answer.statusCode ?? 502;
+  const whole = await bodyOf(answer).catch(() => null);
+  if (whole === null) {
+    // Cut over there: cut over here as well, after the head and a few bytes.
+    response.writeHead(status, answer.headers);
+    response.write('{', () => response.destroy());
+    return;
+  }
+  if (status >= 400) for (const [words, look] of refusals) if (whole.includes(words)) look();
+  const changed = locked === null || status !== 200 ? null : withoutLocked(question, whole.toString(), locked);
+  if (changed !== null) locked?.onTaken();
+  const text = changed === null ? whole : Buffer.from(changed);
+  response.writeHead(status, { ...answer.headers, 'content-length': String(text.length) });
+  response.end(text);
+}
+
+export async function openWire(target: string): Promise<Wire> {
+  const { hostname, port } = new URL(target);
+  let counted = 0;
+  let before: (count: number) => Promise<void> = async () => undefined;
+  let locked: Lock | null = null;
+  const refusals = new Map<string, () => void>();
+
+  const pass = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const body = await bodyOf(request);
+    counted += 1;
+    await before(counted);
+    const { 'accept-encoding': _coding, ...headers } = request.headers; // so that answers can be looked at
+    const upstream = send({ hostname, port, path: request.url, method: request.method, headers }, (answer) => {
+      void give(answer, body.toString(), response, { locked, refusals });
+    });
+    upstream.on('error', () => response.destroy());
+    response.on('close', () => upstream.destroy());
+    upstream.end(body);
+  };
+  const server = createServer((request, response) => {
+    response.on('error', () => undefined);
+    pass(request, response).catch(() => response.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    url: `http://${host}`,
+    host,
+    count: () => counted,
+    begin(onRequest) {
+      counted = 0;
+      before = onRequest;
+    },
+    lock(record) {
+      locked = record;
+    },
+    onRefusal(words, look) {
+      if (look === null) refusals.delete(words);
+      else refusals.set(words, look);
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

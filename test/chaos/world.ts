@@ -1,0 +1,145 @@
+// What all seeds of one process share: a cluster with full durability for the service, the account on another one, the wire between
+// them, and the service's own interfaces over HTTP. Each seed brings an organization and worker processes of its own.
+import { randomBytes } from 'node:crypto';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { Express } from 'express';
+import { Pool } from 'pg';
+import { createApp } from '../../src/app.ts';
+import { readConfig } from '../../src/config.ts';
+import { systemClock } from '../../src/core/clock.ts';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { openGuardedFetch } from '../../src/core/guarded-fetch.ts';
+import { openKeyring } from '../../src/core/keyring.ts';
+import { openLog } from '../../src/core/log.ts';
+import type { Settings } from '../../src/core/settings.ts';
+import { type Address, openDb, openKnex } from '../../src/db/connect.ts';
+import { startEmbedded } from '../../src/db/embedded.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { type NetsuiteAccount, startNetsuiteAccount } from '../../src/demo/netsuite/account.ts';
+import { writeAccountData } from './account-data.ts';
+import { type Books, openBooks } from './books.ts';
+import { type Cluster, startCluster } from './cluster.ts';
+import { openWire, type Wire } from './wire.ts';
+
+export type World = {
+  readonly cluster: Cluster;
+  readonly address: Address;
+  readonly ctx: Ctx;
+  readonly key: string;
+  readonly app: Express;
+  /** Where the service's interfaces are. */
+  readonly url: string;
+  readonly account: NetsuiteAccount;
+  readonly books: Books;
+  readonly wire: Wire;
+  readonly logLevel: string;
+  close(): Promise<void>;
+};
+type Server = { host: string; port: number; user: string; database: string };
+export type WorldOptions = {
+  /** Where the account keeps its books; a fast cluster of its own unless told. */
+  readonly accountServer?: Server;
+  readonly logLevel?: string;
+};
+
+/** Short times; the pages, the overlap and the settling are the plan's and the service's own. */
+function shortSettings(erpHost: string): Settings {
+  const { settings } = readConfig({ RATE_LIMIT_PER_MINUTE: '1000000', ALLOW_PRIVATE_ERP_HOSTS: 'true', ALLOWED_ERP_HOSTS: erpHost });
+  return {
+    ...settings,
+    trustMs: 20,
+    erp: { ...settings.erp, requestTimeoutMs: 400 },
+    sync: { ...settings.sync, leaseMs: 500, renewMs: 120, retryBaseMs: 10, retryMaxMs: 60, dropAfterMs: 0 },
+  };
+}
+
+type Closing = (() => Promise<unknown>)[];
+
+async function startAccountServer(folder: string, closing: Closing): Promise<Server> {
+  const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', shared_buffers: '64MB' };
+  const server = await startEmbedded(path.join(folder, 'account'), { settings });
+  closing.push(server.stop);
+  return server.connection;
+}
+
+async function openAccount(folder: string, server: Server, closing: Closing) {
+  const data = path.join(folder, 'books');
+  await mkdir(data);
+  await writeAccountData(data);
+  const database = `chaos_${randomBytes(6).toString('hex')}`;
+  closing.push(async () => {
+    const admin = openKnex(server, null, 1);
+    await admin.raw(`drop database if exists ${database} with (force)`);
+    await admin.destroy();
+  });
+  const account = await startNetsuiteAccount({ admin: server, database, dataFolder: data, accountId: 'TSTDRV7654321' });
+  closing.push(account.stop);
+  const pool = new Pool({ ...server, database, max: 4 });
+  pool.on('error', () => undefined);
+  closing.push(() => pool.end());
+  return { account, books: await openBooks(account, pool) };
+}
+
+async function openServiceDatabase(cluster: Cluster): Promise<Address> {
+  const admin = openKnex(cluster.connection, null, 1);
+  await admin.raw('create database portal');
+  await admin.destroy();
+  const address = { ...cluster.connection, database: 'portal' };
+  await migrate(address);
+  return address;
+}
+
+async function serve(app: Express, closing: Closing): Promise<string> {
+  const server = createServer(app);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closing.push(
+    () =>
+      new Promise((resolve) => {
+        server.close(resolve);
+        server.closeAllConnections();
+      }),
+  );
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function build(folder: string, options: WorldOptions, closing: Closing): Promise<Omit<World, 'close'>> {
+  const { account, books } = await openAccount(folder, options.accountServer ?? (await startAccountServer(folder, closing)), closing);
+  const cluster = await startCluster(path.join(folder, 'service'));
+  closing.push(cluster.stop);
+  const address = await openServiceDatabase(cluster);
+  const wire = await openWire(account.url);
+  closing.push(wire.close);
+  const settings = shortSettings(wire.host);
+  const db = openDb(address, address, { control: 8, data: 8 }, settings.readTimeoutMs);
+  closing.push(db.close);
+  const key = randomBytes(32);
+  const logLevel = options.logLevel ?? 'silent';
+  const ctx: Ctx = {
+    db,
+    settings,
+    clock: systemClock,
+    log: openLog(logLevel),
+    fetch: openGuardedFetch({ allowPrivateHosts: true }),
+    keyring: openKeyring([{ id: 'chaos', bytes: key }]),
+  };
+  const app = createApp(ctx);
+  return { cluster, address, ctx, key: key.toString('base64'), app, url: await serve(app, closing), account, books, wire, logLevel };
+}
+
+export async function openWorld(options: WorldOptions = {}): Promise<World> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'portal-chaos-'));
+  const closing: Closing = [() => rm(folder, { recursive: true, force: true })];
+  const close = async () => {
+    for (const step of closing.splice(0).reverse()) await step();
+  };
+  try {
+    return { ...(await build(folder, options, closing)), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

@@ -1,0 +1,48 @@
+// A scheduler in a process of its own, whose clock is moved by its parent. Answers each move when its tick is done.
+import { type Clock, systemClock } from '../../src/core/clock.ts';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { openKeyring } from '../../src/core/keyring.ts';
+import { openLog } from '../../src/core/log.ts';
+import type { Settings } from '../../src/core/settings.ts';
+import { type Address, openDb } from '../../src/db/connect.ts';
+import { startScheduler } from '../../src/sync/scheduler.ts';
+import { memoryErp } from './fixture.ts';
+
+export type SlotOrder = { readonly address: Address; readonly settings: Settings; readonly at: string; readonly records: number };
+/** `stand`: from now on its ERP gives no page any more, and says so when it is asked. */
+export type ToSlots = { readonly at: string } | { readonly stand: true };
+export type FromSlots = { readonly ticked: number } | { readonly standing: true };
+
+const order: SlotOrder = JSON.parse(process.argv[2] ?? '{}');
+let now = new Date(order.at);
+const clock: Clock = { now: () => new Date(now), monotonicMs: systemClock.monotonicMs };
+const tell = (message: FromSlots): void => {
+  process.send?.(message);
+};
+
+const erp = memoryErp();
+for (let id = 1; id <= order.records; id += 1) erp.put(id);
+let stands = false;
+erp.onCall = async ({ operation }) => {
+  if (!stands || operation !== 'readPage') return;
+  tell({ standing: true });
+  await new Promise(() => undefined);
+};
+const ctx: Ctx = {
+  db: openDb(order.address, order.address, { control: 4, data: 4 }, 5_000),
+  settings: order.settings,
+  clock,
+  log: openLog('silent'),
+  fetch: () => Promise.reject(new Error('not here')),
+  keyring: openKeyring([{ id: 'test', bytes: Buffer.alloc(32) }]),
+};
+const scheduler = startScheduler(ctx, { openConnector: async () => erp.connector });
+process.on('disconnect', () => process.exit(0));
+process.on('message', async (message: ToSlots) => {
+  if ('stand' in message) {
+    stands = true;
+    return;
+  }
+  now = new Date(message.at);
+  tell({ ticked: await scheduler.tick() });
+});

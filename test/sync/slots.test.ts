@@ -1,0 +1,123 @@
+// A hundred due slots and three processes that drive the same schedules, one of which is killed with runs in its hands: one run per
+// slot, none lost, none twice. The minutes pass as the test lets them, and the processes' clocks don't agree.
+import { type ChildProcess, fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { asAdmin, endOpenRuns, memoryErp, type SyncWorld, syncWorld, until } from './fixture.ts';
+import type { FromSlots, SlotOrder, ToSlots } from './slot-process.ts';
+
+const script = fileURLToPath(new URL('./slot-process.ts', import.meta.url));
+const [companies, minutes] = [10, 10];
+const firstMinute = Date.parse('2026-03-02T10:00:30Z');
+/** Seconds; a slot is due for all of them within the minute. */
+const skews = [0, -13, 21];
+
+let database: TestDatabase;
+let ctx: Ctx;
+const children: ChildProcess[] = [];
+beforeAll(async () => {
+  database = await testDatabase();
+  ctx = {
+    ...database.ctx,
+    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10, leaseMs: 700, renewMs: 150 } },
+  };
+});
+afterEach(async () => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+  await endOpenRuns(database);
+});
+afterAll(() => database.close());
+
+type Process = { moveTo(atMs: number): Promise<void>; stand(): Promise<void>; kill(): Promise<void> };
+
+function start(skewSeconds: number): Process {
+  const order: SlotOrder = {
+    address: database.address,
+    settings: ctx.settings,
+    at: new Date(firstMinute - 60_000).toISOString(),
+    records: 25,
+  };
+  const child = fork(script, [JSON.stringify(order)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  children.push(child);
+  const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const send = (message: ToSlots): void => {
+    child.send(message);
+  };
+  const heard = (what: 'ticked' | 'standing') =>
+    new Promise<void>((resolve) => {
+      const listen = (message: FromSlots): void => {
+        if (!(what in message)) return;
+        child.off('message', listen);
+        resolve();
+      };
+      child.on('message', listen);
+    });
+  return {
+    moveTo: (atMs) => {
+      const done = heard('ticked');
+      send({ at: new Date(atMs + skewSeconds * 1_000).toISOString() });
+      return done;
+    },
+    stand: () => {
+      const done = heard('standing');
+      send({ stand: true });
+      return done;
+    },
+    kill: async () => {
+      child.kill('SIGKILL');
+      await gone;
+    },
+  };
+}
+
+type Slot = { sync_config_id: string; scheduled_for: Date; status: string; attempt: number; id: string };
+const slots = (): Promise<Slot[]> =>
+  asAdmin(database, (admin) =>
+    admin('sync_runs')
+      .where({ trigger: 'schedule' })
+      .orderBy('scheduled_for')
+      .select<Slot[]>('sync_config_id', 'scheduled_for', 'status', 'attempt', 'id'),
+  );
+
+it('a hundred due slots, three processes, one killed: one run per slot', { timeout: 90_000 }, async () => {
+  const worlds: SyncWorld[] = [];
+  for (let n = 0; n < companies; n += 1) worlds.push(await syncWorld(ctx, memoryErp(), { schedule: '* * * * *' }));
+  for (const world of worlds) await world.changeConfig({ scheduled_since: new Date(firstMinute - 60_000) });
+  let processes = skews.map(start);
+  for (let minute = 0; minute < minutes; minute += 1) {
+    const at = firstMinute + minute * 60_000;
+    const [victim, ...others] = processes;
+    const standing = minute === 4 ? victim?.stand() : undefined;
+    await Promise.all(processes.map((process) => process.moveTo(at)));
+    await Promise.all(processes.map((process) => process.moveTo(at - 3_600_000))); // their clocks go back an hour
+    await Promise.all(processes.map((process) => process.moveTo(at))); // and come again
+    if (standing !== undefined) {
+      await standing;
+      await victim?.kill();
+      processes = others;
+    }
+    await until(async () => {
+      const due = (await slots()).filter(({ scheduled_for: slot }) => slot.getTime() === at - 30_000);
+      return due.length === companies && due.every(({ status }) => status === 'succeeded');
+    }, `the runs of minute ${minute}`);
+  }
+  const made = await slots();
+  const expected = Array.from({ length: minutes }, (_unused, minute) => new Date(firstMinute - 30_000 + minute * 60_000).toISOString());
+  for (const { configId } of worlds) {
+    const own = made.filter((slot) => slot.sync_config_id === configId);
+    expect(own.map(({ scheduled_for: slot }) => slot.toISOString())).toEqual(expected);
+  }
+  expect(made).toHaveLength(companies * minutes);
+  expect(made.some(({ attempt }) => attempt > 1)).toBe(true); // what the killed one had in hand went on elsewhere
+  const published = await asAdmin(database, (admin) =>
+    admin('sync_run_events')
+      .where({ message: 'run succeeded' })
+      .groupBy('run_id')
+      .select('run_id')
+      .count<{ run_id: string; count: string }[]>('* as count'),
+  );
+  expect(published).toHaveLength(companies * minutes);
+  expect(published.every(({ count }) => Number(count) === 1)).toBe(true);
+});
