@@ -13,7 +13,8 @@ create table sessions (
   id uuid primary key,
   token_hash bytea not null constraint session_token_is_unique unique,
   user_id uuid not null references users on delete cascade,
-  active_organization_id uuid references organizations on delete set null,
+  -- No foreign key: a session whose organization is gone must not be taken for one that never chose.
+  active_organization_id uuid,
   created_at timestamptz not null default now(),
   last_seen_at timestamptz not null default now(),
   ip text,

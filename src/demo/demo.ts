@@ -87,6 +87,8 @@ Try it:
   curl ${headers} '${api}/customers?pageSize=2'
   curl -H 'Authorization: Bearer ${managementKey}' '${baseUrl}/api/platform/v1/whoami'
 
+Mails, invitations for one, are written to ${dataDir}/outbox as .eml files.
+
 Sign in as owner@, editor@, viewer@ or newcomer@demo.example, without a password:
 
   ${baseUrl}/auth/login

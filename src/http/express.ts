@@ -4,7 +4,7 @@ import express, { type Request, type RequestHandler, type Response, Router } fro
 import type { Ctx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
-import { authenticate, budgetKey, callerCtx } from './authenticate.ts';
+import { authenticate, budgetKey, callerCtx, refuseForeignOrigin } from './authenticate.ts';
 import { once } from './idempotency.ts';
 import { requestBudget } from './rate-limit.ts';
 import { type Answer, type AnyRoute, goodStatus, invoke, type PublicRoute, type Route, refuseQuery } from './route.ts';
@@ -18,6 +18,14 @@ function send(res: Response, { status, body }: Answer): void {
 }
 
 const expressPath = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ':$1');
+
+/** Comes after the budget: every request of a known caller counts. */
+const ownPagesOnly =
+  (ctx: Ctx): RequestHandler =>
+  (req, res, next) => {
+    if (callerCtx(res).caller.credential.kind === 'session') refuseForeignOrigin(req, ctx.settings.publicUrl);
+    next();
+  };
 
 /** A body must say that it is JSON; one that says nothing and holds nothing is no body. */
 const jsonOnly: RequestHandler = (req, _res, next) => {
@@ -90,6 +98,7 @@ export function routeRouter(ctx: Ctx, routes: readonly AnyRoute[], verify: Verif
   guarded.use(
     authenticate(ctx, verify),
     requestBudget(ctx, (_req, res) => budgetKey(res)),
+    ownPagesOnly(ctx),
     jsonOnly,
     express.json({ limit: maxBodyBytes, strict: true, verify: refuseBrokenText }),
   );

@@ -44,7 +44,8 @@ export const shortText = (max: number) =>
     .trim()
     .min(1)
     .max(max)
-    .refine((text) => /^[^\p{Cc}\p{Cs}]*$/u.test(text), 'must not hold control characters');
+    .refine((text) => /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]*$/u.test(text), 'must not hold control characters')
+    .refine((text) => /[^\p{Cf}\p{Mn}\p{Z}]/u.test(text), 'must show something');
 export const longText = (max: number) =>
   z
     .string()
@@ -54,6 +55,7 @@ export const longText = (max: number) =>
 export const Email = z
   .email()
   .max(254)
+  .refine((text) => text.indexOf('@') <= 64, 'must have at most 64 characters before the @')
   .transform((text) => text.toLowerCase())
   .meta(wire({ type: 'string', format: 'email', maxLength: 254 }));
 

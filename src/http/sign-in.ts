@@ -8,7 +8,7 @@ import { isLoopbackHttp } from '../core/loopback.ts';
 import { type IdentityProvider, openIdentityProvider, prompts } from '../identity/provider.ts';
 import { findSession } from '../identity/sessions.store.ts';
 import { attemptMs, beginSignIn, finishSignIn, signOut, type Visitor } from '../identity/sign-in.ts';
-import { membershipsOf } from '../identity/users.store.ts';
+import { membershipsOf, workingMembership } from '../identity/users.store.ts';
 import { callerAddress, cookieOf, networkOf, refuseForeignOrigin, sessionCookie, sessionCookieName } from './authenticate.ts';
 import { logFailure, requestIdOf, toAppError } from './errors.ts';
 import { countFailure } from './rate-limit.ts';
@@ -106,8 +106,7 @@ const whoIsHere =
     const token = sessionCookie(req);
     const session = token === undefined ? undefined : await findSession(ctx, token);
     const memberships = session === undefined ? [] : await membershipsOf(ctx, session.user.id);
-    const active = memberships.find(({ organization }) => organization.id === session?.organizationId);
-    const organization = (active ?? (memberships.length === 1 ? memberships[0] : undefined))?.organization ?? null;
+    const organization = workingMembership(memberships, session?.organizationId ?? null)?.organization ?? null;
     const client = ctx.settings.oidc?.client ?? null;
     res.json({ signIn: client !== null, session: session === undefined ? null : { user: session.user, organization } });
   };

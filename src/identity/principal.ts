@@ -13,7 +13,7 @@ import {
 import type { VerifyToken } from './access-token.ts';
 import { type FoundApiKey, findApiKey, touchApiKey } from './api-key.store.ts';
 import { findSession, touchSession } from './sessions.store.ts';
-import { findUserByToken, type Membership, membershipsOf, noteActivity } from './users.store.ts';
+import { findUserByToken, type Membership, membershipsOf, noteActivity, workingMembership } from './users.store.ts';
 
 export const unauthorized = (): AppError => new AppError('UNAUTHORIZED', 'Missing or invalid authentication');
 
@@ -42,13 +42,14 @@ async function fromApiKey(ctx: Ctx, secret: string, wantedOrganization: string |
   if (key === undefined) throw unauthorized();
   touchApiKey(ctx, key);
   const credential = { kind: 'api-key', id: key.id } as const;
+  const identityOnly = key.scopes.versions.length > 0 || key.scopes.resources.length > 0;
   const principal: Principal = {
     user: key.creator,
     organization: key.organization,
     role: key.role === null ? { id: '', name: 'none' } : { id: key.role.id, name: key.role.name },
-    permissions: keyPermissions(key),
+    permissions: identityOnly ? new Set() : keyPermissions(key),
     credential,
-    identityOnly: key.scopes.versions.length > 0 || key.scopes.resources.length > 0,
+    identityOnly,
     handedOver: key.ceiling !== null,
   };
   const refusal = wantedOrganization === undefined || wantedOrganization === key.organization.id ? undefined : mismatch();
@@ -60,7 +61,9 @@ const choose = (message: string, code: string): AppError =>
 const severalOrganizations = (): AppError =>
   choose('You belong to several organizations: name one in the header x-organization-id', 'organization_needed');
 const noneChosen = (): AppError =>
-  choose('You belong to several organizations: choose one by POST /whoami/active-organization', 'organization_needed');
+  new AppError('BAD_REQUEST', 'No organization is chosen', {
+    details: [{ path: '', code: 'organization_needed', message: 'Choose one by POST /whoami/active-organization' }],
+  });
 const notAMember = (): AppError => new AppError('FORBIDDEN', 'You do not belong to that organization');
 const noOrganization = (): AppError =>
   new AppError('FORBIDDEN', 'You belong to no organization', {
@@ -102,8 +105,7 @@ async function fromSession(ctx: Ctx, token: string, wanted: string | undefined):
   touchSession(ctx, session);
   const person = { user: session.user, credential: { kind: 'session', id: session.id }, readOnly: false } as const;
   const memberships = await membershipsOf(ctx, session.user.id);
-  const active = memberships.find(({ organization }) => organization.id === session.organizationId);
-  const chosen = active ?? (memberships.length === 1 ? memberships[0] : undefined);
+  const chosen = workingMembership(memberships, session.organizationId);
   if (chosen === undefined) return { ...person, principal: undefined, refusal: memberships.length === 0 ? noOrganization() : noneChosen() };
   const refusal = wanted === undefined || wanted === chosen.organization.id ? undefined : mismatch();
   return { ...person, principal: asMember(ctx, person, chosen), refusal };

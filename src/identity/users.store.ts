@@ -77,6 +77,13 @@ export async function membershipsOf(ctx: Pick<Ctx, 'db'>, userId: string): Promi
   }));
 }
 
+/**
+ * Where a session works: in the organization that it chose, or in the only one while none was chosen. Undefined where that one is gone:
+ * what was meant for it must not happen in another.
+ */
+export const workingMembership = (memberships: readonly Membership[], chosenId: string | null): Membership | undefined =>
+  chosenId === null && memberships.length === 1 ? memberships[0] : memberships.find(({ organization }) => organization.id === chosenId);
+
 /** Counts the person among this month's active users; never holds up the request. */
 export function noteActivity(ctx: Pick<Ctx, 'db' | 'log'>, organizationId: string, userId: string): void {
   inTransaction({ db: ctx.db, organizationId }, async (tx) => {

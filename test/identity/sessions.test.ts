@@ -113,6 +113,13 @@ describe('a session', () => {
     expect([answer.status, answer.body.error.code]).toEqual([401, 'UNAUTHORIZED']);
   });
 
+  it('401 for two cookies that differ: a neighbouring host may have set one', async () => {
+    const [mine, other] = [await signedIn(), await signedIn()];
+    const asking = (cookie: string) => supertest(app).get(`${base}/whoami`).set('cookie', cookie);
+    expect((await asking(`portal_session=${mine.token}; portal_session=${other.token}`)).status).toBe(401);
+    expect((await asking(`portal_session=${mine.token}; portal_session=${mine.token}; x=1`)).status).toBe(200);
+  });
+
   it('yields to an Authorization header, even to a bad one', async () => {
     const { token, api } = await signedIn();
     const key = await makeKey(database.ctx, organization.id);
@@ -158,6 +165,7 @@ describe('a request with a session that may change something', () => {
     ] as Record<string, string>[]) {
       const answer = await create(token, headers);
       expect([headers, answer.status, codesOf(answer)]).toEqual([headers, 403, ['foreign_origin']]);
+      expect(answer.headers['ratelimit']).toBeDefined();
     }
     const api = sessionApi(app, token, 'https://evil.example');
     for (const [method, path] of [
@@ -312,7 +320,11 @@ describe('GET /whoami/organizations and POST /whoami/active-organization', () =>
       target_id: id,
       changes: { organizationId: { from: organization.id, to: second.id } },
     });
+    // What was meant for that organization must not happen in the one that is left.
     await leave(second.id);
+    const lost = await api('post', '/teams', { name: 'meant for the second' });
+    expect([lost.status, codesOf(lost)]).toEqual([400, ['organization_needed']]);
+    await api('post', '/whoami/active-organization', { organizationId: organization.id });
     expect((await api('get', '/whoami')).body.organization.id).toBe(organization.id);
   });
 

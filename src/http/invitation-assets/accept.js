@@ -77,15 +77,15 @@ async function start() {
     return fail('The link is not complete. Open the link in the mail again, or copy the whole of it.');
   let response;
   try {
-    response = await fetch(`${api}/whoami`);
+    response = await fetch('/auth/session');
   } catch {
     return fail(unreachable);
   }
-  if (response.status === 401)
-    return show({ status: 'Sign in with the e-mail address that the invitation was sent to.', signIn: 'Sign in' });
-  const who = response.ok ? await response.json().catch(() => null) : null;
+  const { session } = response.ok ? await response.json() : {};
+  if (session === undefined) return fail(unreachable);
+  if (session === null) return show({ status: 'Sign in with the e-mail address that the invitation was sent to.', signIn: 'Sign in' });
   part('accept').addEventListener('click', () => accept(token));
-  show({ status: who === null ? 'You are signed in.' : `You are signed in as ${who.user.email}.`, accept: true });
+  show({ status: `You are signed in as ${session.user.email}.`, accept: true });
 }
 
 addEventListener('hashchange', () => location.reload());

@@ -21,7 +21,9 @@ export const ApiKeyChange = z.strictObject({
   scopes: Scopes.optional(),
   expiresAt: bodyInstant.optional(),
 });
-export const Rotation = z.strictObject({ gracePeriodSeconds: z.int().min(0).max(2_592_000).default(0) });
+export const Rotation = z.strictObject({
+  gracePeriodSeconds: z.int().min(0).max(2_592_000, 'must be at most 2592000 (30 days)').default(0),
+});
 
 export const ApiKey = z
   .object({

@@ -9,11 +9,13 @@ import { type PageQuery, toPage } from '../../http/page.ts';
 import { makeApiKey } from '../../identity/api-key.ts';
 import { keyPermissions } from '../../identity/principal.ts';
 import { writeAudit } from '../audit.store.ts';
+import { refuseHandedOver } from '../grant.ts';
 import type { ApiKeyChanges, ApiKeyInput, ApiKeyView } from './api-keys.schemas.ts';
 import {
   type ApiKeyFilter,
   type ApiKeyRow,
   findApiKeyRow,
+  holdApiKey,
   holdMember,
   insertApiKey,
   listApiKeys,
@@ -45,13 +47,8 @@ type Power = Pick<ApiKeyRow, 'scope_versions' | 'scope_resources' | 'scope_permi
 
 const escalation = (): AppError =>
   new AppError('FORBIDDEN', 'You cannot grant what you do not hold', {
-    details: [{ path: 'scopes', code: 'escalation', message: 'The key would be able to do more than you are' }],
+    details: [{ path: 'scopes', code: 'escalation', message: 'The key would be able to do more than you may' }],
   });
-
-/** A key that was handed over stays within its bound, which no key that it made would have. */
-function refuseHandedOver({ principal }: RequestCtx): void {
-  if (principal.handedOver) throw escalation();
-}
 
 /** A caller who only reads can't make a key that writes. */
 function checkGrant(ctx: RequestCtx, permissions: readonly string[]): void {
@@ -64,16 +61,33 @@ async function holdCaller(tx: Tx, ctx: RequestCtx): Promise<void> {
   throw new AppError('FORBIDDEN', 'You no longer belong to the organization');
 }
 
+const restricted = (scopes: Power): boolean => scopes.scope_versions.length > 0 || scopes.scope_resources.length > 0;
+
 /** What a key of this creator could do on the management interface with such scopes. */
 export function powerOf(row: ApiKeyRow, scopes: Power, ceiling = row.ceiling): ReadonlySet<Permission> {
-  if (row.role_name === null || scopes.scope_versions.length > 0 || scopes.scope_resources.length > 0) return new Set();
+  if (row.role_name === null || restricted(scopes)) return new Set();
   const role = { id: '', name: row.role_name, builtIn: row.role_built_in ?? false, permissions: row.role_permissions ?? [] };
   return keyPermissions({ role, scopes: { versions: [], resources: [], permissions: scopes.scope_permissions }, ceiling });
 }
 
-/** Somebody else's key may become weaker, but never able to do what neither it nor the caller could. */
-function checkWidening(ctx: RequestCtx, row: ApiKeyRow, after: Power): void {
-  const before = row.status === 'active' ? powerOf(row, row) : new Set();
+const isWider = (after: Power, before: Power): boolean =>
+  (after.scope_permissions.includes('write') && !before.scope_permissions.includes('write')) || (restricted(before) && !restricted(after));
+
+/**
+ * Somebody else's key may become weaker, but never able to do what neither it nor the caller could; nor may it live longer. Scopes
+ * count for every secret of the key, so they can't be widened while an old secret acts for whoever had the key before.
+ */
+function checkWidening(ctx: RequestCtx, row: ApiKeyRow, after: Power & Pick<ApiKeyRow, 'expires_at'>): void {
+  if (row.grace_until !== null && isWider(after, row))
+    throw invalid('An old secret of the key still works', [
+      {
+        path: 'scopes',
+        code: 'grace_running',
+        message: `Widen it after ${instant(row.grace_until)}, or end the grace by another rotation`,
+      },
+    ]);
+  const livesLonger = row.expires_at !== null && (after.expires_at === null || after.expires_at > row.expires_at);
+  const before = row.status === 'active' && !livesLonger ? powerOf(row, row) : new Set();
   const gained = [...powerOf(row, after)].filter((permission) => !before.has(permission));
   if (gained.some((permission) => !ctx.principal.permissions.has(permission))) throw escalation();
 }
@@ -130,6 +144,7 @@ export async function changeKey(ctx: RequestCtx, id: string, change: ApiKeyChang
   checkGrant(ctx, change.scopes?.permissions ?? []);
   checkExpiry(ctx, change.expiresAt);
   return inTransaction(ctx, async (tx) => {
+    await holdApiKey(tx, ctx.organizationId, id);
     const row = await getRow(tx, ctx, id);
     checkAlive(row);
     const columns = {
@@ -141,7 +156,8 @@ export async function changeKey(ctx: RequestCtx, id: string, change: ApiKeyChang
         scope_permissions: change.scopes.permissions,
       }),
     };
-    checkWidening(ctx, row, { ...row, ...columns });
+    const expiresAt = typeof change.expiresAt === 'string' ? new Date(change.expiresAt) : null;
+    checkWidening(ctx, row, { ...row, ...columns, expires_at: change.expiresAt === undefined ? row.expires_at : expiresAt });
     if (Object.keys(columns).length > 0) await updateApiKey(tx, ctx.organizationId, id, columns);
     await writeAudit(tx, ctx, { action: 'api-key.update', target: { type: 'api-key', id }, changes: change });
     return view(await getRow(tx, ctx, id));
@@ -152,6 +168,7 @@ export async function changeKey(ctx: RequestCtx, id: string, change: ApiKeyChang
 export const revokeKey = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
     const row = await getRow(tx, ctx, id);
+    if (row.status === 'revoked') return;
     await revokeApiKey(tx, ctx.organizationId, id);
     await writeAudit(tx, ctx, {
       action: 'api-key.revoke',
@@ -165,6 +182,7 @@ export const rotateKey = (ctx: RequestCtx, id: string, gracePeriodSeconds: numbe
   inTransaction(ctx, async (tx) => {
     refuseHandedOver(ctx);
     await holdCaller(tx, ctx);
+    await holdApiKey(tx, ctx.organizationId, id);
     const row = await getRow(tx, ctx, id);
     checkAlive(row);
     if (row.status === 'expired')

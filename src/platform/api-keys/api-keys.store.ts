@@ -26,11 +26,15 @@ export type ApiKeyRow = {
   ceiling: string[] | null;
   previous_created_by: string | null;
   previous_ceiling: string[] | null;
+  /** While an old secret goes on working after a rotation. */
+  grace_until: Date | null;
 };
 
 export type ApiKeyFilter = { readonly q?: string | undefined; readonly status?: ApiKeyRow['status'] | undefined };
 
 const status = "case when k.revoked_at is not null then 'revoked' when k.expires_at <= now() then 'expired' else 'active' end";
+
+const inGrace = 'k.previous_secret_hash is not null and k.previous_expires_at > now()';
 
 const select = (tx: Tx, organizationId: string) =>
   tx('api_keys as k')
@@ -59,6 +63,7 @@ const select = (tx: Tx, organizationId: string) =>
       'r.built_in as role_built_in',
       'r.permissions as role_permissions',
       tx.raw(`${status} as status`),
+      tx.raw(`case when ${inGrace} then k.previous_expires_at end as grace_until`),
     );
 
 export function listApiKeys(tx: Tx, organizationId: string, page: PageQuery, filter: ApiKeyFilter) {
@@ -74,10 +79,13 @@ export function listApiKeys(tx: Tx, organizationId: string, page: PageQuery, fil
 export const findApiKeyRow = async (tx: Tx, organizationId: string, id: string): Promise<ApiKeyRow | undefined> =>
   (await select(tx, organizationId).where('k.id', id).first()) as ApiKeyRow | undefined;
 
+/** By its secret, or by an old one whose grace runs. */
+const actsFor = `(k.created_by = ? or (k.previous_created_by = ? and ${inGrace}))`;
+
 /** The living keys that act for this person, held until the transaction ends. */
 export const holdLivingKeys = async (tx: Tx, organizationId: string, userId: string): Promise<ApiKeyRow[]> =>
   (await select(tx, organizationId)
-    .where('k.created_by', userId)
+    .whereRaw(actsFor, [userId, userId])
     .whereRaw(`${status} = 'active'`)
     .orderBy('k.id')
     .forUpdate('k')) as ApiKeyRow[];
@@ -85,12 +93,26 @@ export const holdLivingKeys = async (tx: Tx, organizationId: string, userId: str
 /** Those of them, for showing. */
 export const livingKeysOf = async (tx: Tx, organizationId: string, userId: string): Promise<ApiKeyRow[]> =>
   (await select(tx, organizationId)
-    .where('k.created_by', userId)
+    .whereRaw(actsFor, [userId, userId])
     .whereRaw(`${status} = 'active'`)
     .orderBy([
       { column: 'k.created_at', order: 'desc' },
       { column: 'k.id', order: 'desc' },
     ])) as ApiKeyRow[];
+
+/** Lets nobody else change the key until the transaction ends. */
+export const holdApiKey = (tx: Tx, organizationId: string, id: string) =>
+  tx('api_keys').where({ organization_id: organizationId, id }).forUpdate().select('id');
+
+/** Ends the old secret of a rotation before its grace does. */
+export const endGrace = (tx: Tx, organizationId: string, id: string) =>
+  tx('api_keys')
+    .where({ organization_id: organizationId, id })
+    .update({ previous_secret_hash: null, previous_expires_at: null, previous_created_by: null, previous_ceiling: null });
+
+/** The old secret goes on reading publicly, and manages nothing, whoever comes back. */
+export const boundGrace = (tx: Tx, organizationId: string, id: string) =>
+  tx('api_keys').where({ organization_id: organizationId, id }).update({ previous_ceiling: [] });
 
 /** Keeps the person a member until the transaction ends, so that no key is made for someone who is leaving; false when they left. */
 export async function holdMember(tx: Tx, organizationId: string, userId: string): Promise<boolean> {

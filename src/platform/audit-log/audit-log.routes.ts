@@ -12,7 +12,7 @@ const AuditEntry = z
     actor: z
       .object({ id: Id.nullable(), email: z.string().nullable() })
       .describe('Who did it, as they were known then; null for the operator of the service'),
-    credential: z.object({ kind: z.string().describe('api-key, oauth, session or operator'), id: z.string().nullable() }),
+    credential: z.object({ kind: z.string().describe('api-key, oauth, session, operator or system'), id: z.string().nullable() }),
     action: z.string().describe('What was done, as <resource>.<verb>'),
     target: z.object({ type: z.string(), id: z.string().nullable() }),
     changes: z.record(z.string(), z.unknown()).describe('What changed; never a secret'),

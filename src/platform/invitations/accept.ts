@@ -67,7 +67,7 @@ export async function accept(ctx: CallerCtx, token: string): Promise<JoinedView>
       {
         action: 'invitation.accept',
         target: { type: 'invitation', id },
-        changes: { email: row.email, role: { id: role.id, name: role.name } },
+        changes: { userId: user.id, email: row.email, role: { id: role.id, name: role.name } },
       },
     );
     return { organization: await getOrganization(tx, organizationId), role: { id: role.id, name: role.name } };

@@ -86,6 +86,7 @@ export const invitationRoutes = [
     path: '/invitations/accept',
     permission: 'signed-in',
     summary: 'Accept an invitation',
+    alsoAnswers: [404],
     description:
       'For the signed-in person whose address the invitation was sent to. A session that has chosen no organization chooses this one.',
     body: Acceptance,

@@ -2,7 +2,7 @@
 // invitation, which leaves by mail and is kept as its hash alone.
 import { createHash, randomBytes } from 'node:crypto';
 import type { RequestCtx } from '../../core/ctx.ts';
-import { invalid, notFound } from '../../core/errors.ts';
+import { AppError, invalid, notFound } from '../../core/errors.ts';
 import { newId } from '../../core/id.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
@@ -14,6 +14,7 @@ import { checkGrant } from '../grant.ts';
 import { actsAsOwner, holdAuthority, onlyOwners } from '../members/authority.ts';
 import type { InvitationView } from './invitations.schemas.ts';
 import {
+  countInvitationMails,
   findInvitation,
   type InvitationFilter,
   type InvitationRow,
@@ -71,8 +72,22 @@ async function refuseMember(tx: Tx, ctx: RequestCtx, email: string): Promise<voi
     throw invalid('That person is a member already', [{ path: 'email', code: 'already_member', message: 'Change their role instead' }]);
 }
 
+const mostMailsPerAddressAndHour = 5;
+const mostMailsPerDay = 1_000;
+
+/** Nobody's mailbox is filled from here, nor is this service used to send what it isn't for. */
+async function checkMailBudget(tx: Tx, ctx: RequestCtx, email: string): Promise<void> {
+  const { toAddress, today } = await countInvitationMails(tx, ctx.organizationId, email);
+  const exceeded = (message: string, seconds: number): AppError =>
+    new AppError('RATE_LIMIT_EXCEEDED', message, { headers: { 'Retry-After': String(seconds) } });
+  if (toAddress >= mostMailsPerAddressAndHour)
+    throw exceeded(`At most ${mostMailsPerAddressAndHour} invitations an hour go to one address`, 3_600);
+  if (today >= mostMailsPerDay) throw exceeded(`At most ${mostMailsPerDay} invitations a day leave an organization`, 86_400);
+}
+
 /** The mail with a new token; what it opens from now on. */
 async function sendToken(tx: Tx, ctx: RequestCtx, email: string, role: RoleRow): Promise<Terms> {
+  await checkMailBudget(tx, ctx, email);
   const token = randomBytes(32).toString('base64url');
   const { organization, user } = ctx.principal;
   const title = `Join ${organization.name}`;

@@ -137,8 +137,25 @@ export async function insertMembership(tx: Tx, organizationId: string, userId: s
 /** The session works in the organization from now on, unless it has chosen one. */
 export async function activateInSession(tx: Tx, userId: string, sessionId: string, organizationId: string): Promise<void> {
   await tx.raw("select set_config('portal.user_id', ?, true)", [userId]);
-  await tx('sessions').where({ id: sessionId }).whereNull('active_organization_id').update({ active_organization_id: organizationId });
+  await tx('sessions')
+    .where({ id: sessionId })
+    .whereRaw('(active_organization_id is null or active_organization_id not in (select m.organization_id from memberships_of(?) m))', [
+      userId,
+    ])
+    .update({ active_organization_id: organizationId });
 }
 
 export const getOrganization = async (tx: Tx, id: string): Promise<{ id: string; slug: string; name: string }> =>
   tx('organizations').where({ id }).first('id', 'slug', 'name');
+
+/** Mails of invitations that were asked for: to the address in the last hour, and in all within a day. */
+export async function countInvitationMails(tx: Tx, organizationId: string, email: string): Promise<{ toAddress: number; today: number }> {
+  const row = await tx('outgoing_mails')
+    .where({ organization_id: organizationId, kind: 'invitation' })
+    .whereRaw("created_at > now() - interval '1 day'")
+    .first<{ to_address: string; today: string }>(
+      tx.raw("count(*) filter (where lower(recipient) = lower(?) and created_at > now() - interval '1 hour') as to_address", [email]),
+      tx.raw('count(*) as today'),
+    );
+  return { toAddress: Number(row.to_address), today: Number(row.today) };
+}

@@ -5,6 +5,7 @@ import { AppError } from '../../core/errors.ts';
 import { signUpPermission } from '../../core/permissions.ts';
 import type { Tx } from '../../db/transaction.ts';
 import { rolePermissions } from '../../identity/principal.ts';
+import { refuseHandedOver } from '../grant.ts';
 import { lockOrganization } from '../organizations/organizations.store.ts';
 import { findMember } from './members.store.ts';
 
@@ -17,6 +18,7 @@ export const onlyOwners = (message: string, path: string): AppError =>
 
 /** Waits for other changes of power, and throws 403 when one of them took the caller's away. */
 export async function holdAuthority(tx: Tx, ctx: RequestCtx): Promise<void> {
+  refuseHandedOver(ctx);
   await lockOrganization(tx, ctx.organizationId);
   const { user, role, permissions } = ctx.principal;
   const member = await findMember(tx, ctx.organizationId, user.id);

@@ -41,8 +41,9 @@ async function settleKeys(tx: Tx, leaver: Leaver, { keys: wish, transferTo }: Le
   if (wish !== 'transfer' && transferTo !== undefined)
     throw invalid('transferTo goes with keys=transfer', [{ path: 'transferTo', code: 'not_transferred', message: 'Send keys=transfer' }]);
   const heir = wish === 'transfer' ? await heirOf(tx, leaver, transferTo) : null;
-  if (heir !== null) await handOverKeys(tx, leaver.organizationId, keys, heir);
-  else await revokeKeys(tx, leaver.organizationId, keys);
+  // Who removes somebody takes the keys over knowingly; nobody else was asked.
+  if (heir !== null) await handOverKeys(tx, leaver.organizationId, keys, leaver.userId, { id: heir, agreed: heir === leaver.callerId });
+  else await revokeKeys(tx, leaver.organizationId, keys, leaver.userId);
   if (keys.length === 0) return {};
   const named = keys.map(({ id, name, prefix }) => ({ id, name, prefix }));
   return heir === null ? { keysRevoked: named } : { keysTransferred: named, transferredTo: heir };

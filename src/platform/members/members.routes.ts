@@ -62,7 +62,8 @@ export const memberRoutes = [
     alsoAnswers: [422],
     description:
       'Takes effect at once. Whoever has living API keys is removed together with a word on what becomes of them: revoked, or transferred ' +
-      'to another member. Only an owner removes an owner, and the last one stays.',
+      'to another member. A transferred key goes on reading publicly; it manages what it could before when the caller takes it over, and ' +
+      'nothing when it goes to somebody else. Only an owner removes an owner, and the last one stays.',
     params: MemberParams,
     query: Leaving,
     handler: (ctx, { params, query }) => removeMember(ctx, params.userId, query),
@@ -75,7 +76,8 @@ export const memberRoutes = [
     permission: 'signed-in',
     summary: 'Leave an organization',
     alsoAnswers: [422],
-    description: 'For any member but the last owner. Living API keys are revoked, or transferred to the member that `transferTo` names.',
+    description:
+      'For any member but the last owner. Living API keys are revoked, or transferred to the member that `transferTo` names: they then go on reading publicly and manage nothing.',
     params: IdParams,
     query: Leaving,
     handler: (ctx, { params, query }) => leaveOrganization(ctx, params.id, query),

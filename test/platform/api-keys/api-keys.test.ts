@@ -227,6 +227,19 @@ describe('POST /api-keys/{id}/rotate', () => {
     expect(await permissions(old.secret)).toContain('sync:create');
   });
 
+  it('does not let whoever rotated widen what the old secret may do for its former holder', async () => {
+    const old = await create(owner, { scopes: { versions: ['v1'], resources: ['invoices'], permissions: ['read'] } });
+    const keeper = await memberKey(['api-key:read', 'api-key:update']);
+    const wide = { scopes: { permissions: ['write'] } };
+    expect((await keeper('patch', `/api-keys/${old.id}`, wide)).status).toBe(403);
+    expect((await keeper('post', `/api-keys/${old.id}/rotate`, { gracePeriodSeconds: 3600 })).status).toBe(201);
+    for (const scopes of [{ permissions: ['write'] }, { permissions: ['read'] }, { versions: ['v1'], permissions: ['write'] }])
+      expect(codesOf(await keeper('patch', `/api-keys/${old.id}`, { scopes }))).toEqual(['grace_running']);
+    expect((await apiOf(app, old.secret)('get', '/whoami')).body.permissions).toEqual([]);
+    expect((await keeper('post', `/api-keys/${old.id}/rotate`, {})).status).toBe(201);
+    expect((await keeper('patch', `/api-keys/${old.id}`, wide)).status).toBe(200);
+  });
+
   it('422 for a grace period out of bounds, a revoked key and an expired one', async () => {
     const { id } = await create(owner, {});
     for (const gracePeriodSeconds of [-1, 2_592_001, 1.5, '60'])
@@ -235,6 +248,24 @@ describe('POST /api-keys/{id}/rotate', () => {
     expect(codesOf(await owner('post', `/api-keys/${id}/rotate`, {}))).toEqual(['expired']);
     await owner('delete', `/api-keys/${id}`);
     expect(codesOf(await owner('post', `/api-keys/${id}/rotate`, {}))).toEqual(['revoked']);
+  });
+});
+
+describe('the life of a key', () => {
+  it('is made longer only by who holds what it may do, and shorter by anyone who may change it', async () => {
+    const made = await create(owner, { scopes: { permissions: ['write'] }, expiresAt: '2030-01-01T00:00:00Z' });
+    const keeper = await memberKey(['api-key:read', 'api-key:update']);
+    for (const expiresAt of [null, '2031-01-01T00:00:00Z'])
+      expect(codesOf(await keeper('patch', `/api-keys/${made.id}`, { expiresAt }))).toEqual(['escalation']);
+    expect((await keeper('patch', `/api-keys/${made.id}`, { expiresAt: '2029-01-01T00:00:00Z' })).status).toBe(200);
+    expect((await owner('patch', `/api-keys/${made.id}`, { expiresAt: null })).status).toBe(200);
+  });
+
+  it('ends once: revoking again changes nothing and leaves no second row', async () => {
+    const { id } = await create(owner, {});
+    for (let round = 0; round < 2; round += 1) expect((await owner('delete', `/api-keys/${id}`)).status).toBe(204);
+    const log = await owner('get', `/organizations/${organizationId}/audit-log?targetId=${id}&action=api-key.revoke`);
+    expect(log.body.pagination.total).toBe(1);
   });
 });
 

@@ -233,6 +233,20 @@ describe('POST …/{invitationId}/resend and DELETE', () => {
     expect((await world.invite('gone@example.test')).id).not.toBe(id);
   });
 
+  it('429 once an hour has seen five mails to one address; others go on', async () => {
+    const { id } = await world.invite('pestered@example.test');
+    for (let count = 2; count <= 5; count += 1) {
+      await world.tokenOf('pestered@example.test', count - 1);
+      expect((await world.owner('post', `${world.invitations}/${id}/resend`)).status).toBe(200);
+    }
+    await world.tokenOf('pestered@example.test', 5);
+    const refused = await world.owner('post', `${world.invitations}/${id}/resend`);
+    expect([refused.status, refused.headers['retry-after']]).toEqual([429, '3600']);
+    await world.invite('unmolested@example.test');
+    await world.as(world.organization.id, (tx) => tx.raw("update outgoing_mails set created_at = created_at - interval '61 minutes'"));
+    expect((await world.owner('post', `${world.invitations}/${id}/resend`)).status).toBe(200);
+  });
+
   it('take back a mail that has not left', async () => {
     await world.sender.stop();
     const { id } = await world.invite('recalled@example.test');

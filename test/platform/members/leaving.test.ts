@@ -110,8 +110,8 @@ describe('a key that is transferred', () => {
   });
 
   it('never gains power, whatever becomes of its new holder, and shrinks with them', async () => {
-    const [member, heir] = [await w.join(['team:read', 'team:create']), await w.join('viewer')];
-    await transfer(member, heir.id);
+    const [member, heir] = [await w.join(['team:read', 'team:create']), await w.join(['member:delete', 'team:read'])];
+    expect((await remove(heir, member.id, '?keys=transfer')).status).toBe(204);
     expect(await w.powerOf(member.secret)).toEqual(['team:read']);
     await w.owner.api('patch', `${w.at}/members/${heir.id}`, { roleId: w.role('owner') });
     expect(await w.powerOf(member.secret)).toEqual(['team:read', 'team:create']);
@@ -120,6 +120,46 @@ describe('a key that is transferred', () => {
     await remove(w.owner, heir.id, '?keys=transfer');
     expect(await w.powerOf(member.secret)).toEqual(['team:read']);
     expect(sorted(await w.powerOf(heir.secret))).toEqual(sorted(builtInRoles.viewer));
+  });
+
+  it('never acts for somebody who was not asked: it goes on reading publicly, and manages nothing', async () => {
+    const [member, leaver, heir] = [await w.join('admin'), await w.join('admin'), await w.join('editor')];
+    await transfer(member, heir.id);
+    const session = await w.session(leaver.id);
+    expect((await session('delete', `/whoami/organizations/${w.id}?keys=transfer&transferTo=${heir.id}`)).status).toBe(204);
+    for (const { secret, api } of [member, leaver]) {
+      expect(await w.powerOf(secret)).toEqual([]);
+      expect((await api('post', '/teams', { name: 'in the name of another' })).status).toBe(403);
+      expect(await publicStatus(secret)).toBe(404);
+    }
+  });
+
+  it('gives nobody anything', async () => {
+    const [member, candidate] = [await w.join('admin'), await w.joinBare('viewer')];
+    await transfer(member);
+    const { api } = member;
+    for (const refused of [
+      await api('post', `${w.at}/invitations`, { email: 'friend@example.test', roleId: w.role('viewer') }),
+      await api('patch', `${w.at}/members/${candidate.id}`, { roleId: w.role('admin') }),
+      await api('post', `${w.at}/roles`, { name: 'mine', permissions: [] }),
+    ])
+      expect([refused.status, codesOf(refused)]).toEqual([403, ['handed_over']]);
+  });
+
+  it('counts an old secret in its grace as a key of whoever had it, and ends it or bounds it when they leave', async () => {
+    for (const wish of ['revoke', 'transfer']) {
+      const member = await w.join('admin');
+      const rotated = await w.owner.api('post', `/api-keys/${member.keyId}/rotate`, { gracePeriodSeconds: 3600 });
+      expect((await w.owner.api('get', `${w.at}/members/${member.id}`)).body.apiKeys).toHaveLength(1);
+      expect(codesOf(await remove(w.owner, member.id))).toEqual(['member_has_keys']);
+      expect((await remove(w.owner, member.id, `?keys=${wish}`)).status).toBe(204);
+      expect(await publicStatus(member.secret)).toBe(wish === 'revoke' ? 401 : 404);
+      expect(await w.powerOf(rotated.body.secret)).not.toEqual([]);
+      await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
+        tx('memberships').insert({ organization_id: w.id, user_id: member.id, role_id: w.role('admin') }),
+      );
+      expect((await member.api('post', '/teams', { name: `back ${wish}` })).status).toBe(wish === 'revoke' ? 401 : 403);
+    }
   });
 
   it('can be given no more power by its scopes: it was bounded by what it could do', async () => {
@@ -147,14 +187,14 @@ describe('a key that is transferred', () => {
       await api('patch', `/api-keys/${other.id}`, { scopes: { permissions: ['write'] } }),
       await api('patch', `/api-keys/${other.id}`, { expiresAt: null }),
     ])
-      expect([refused.status, codesOf(refused)]).toEqual([403, ['escalation']]);
+      expect([refused.status, codesOf(refused)]).toEqual([403, ['handed_over']]);
     expect((await api('patch', `/api-keys/${other.id}`, { name: 'renamed' })).status).toBe(200);
     for (const refused of [
       await api('patch', `${w.at}/members/${candidate.id}`, { roleId: w.role('owner') }),
       await api('patch', `${w.at}/members/${w.owner.id}`, { roleId: w.role('viewer') }),
       await remove(member, w.owner.id, '?keys=revoke'),
     ])
-      expect([refused.status, codesOf(refused)]).toEqual([403, ['owner_needed']]);
+      expect([refused.status, codesOf(refused)]).toEqual([403, ['handed_over']]);
   });
 
   it('gets a new holder’s power with a new secret alone; the old one keeps its bound', async () => {

@@ -104,7 +104,7 @@ describe('DELETE /organizations/{id}', () => {
     expect(last).toMatchObject({ action: 'organization.delete', changes: { slug: made.slug } });
   });
 
-  it('ends keys at once, public ones within a second, and lets sessions fall back', async () => {
+  it('ends keys at once, public ones within a second, and lets sessions choose anew', async () => {
     const [made, other] = [await makeOrganization(ctx), await makeOrganization(ctx)];
     await inTransaction({ db: ctx.db, organizationId: other.id }, async (tx) => {
       const role = await tx('roles').where({ name: 'viewer' }).first<{ id: string }>('id');
@@ -120,6 +120,8 @@ describe('DELETE /organizations/{id}', () => {
     expect((await session('get', '/whoami')).body.organization.id).toBe(made.id);
     expect((await remove(session, made)).status).toBe(204);
     expect((await apiOf(app, secret)('get', '/whoami')).status).toBe(401);
+    expect(codesOf(await session('get', '/whoami'))).toEqual(['organization_needed']);
+    await session('post', '/whoami/active-organization', { organizationId: other.id });
     expect((await session('get', '/whoami')).body.organization.id).toBe(other.id);
     const deadline = performance.now() + 1_000;
     let status = (await read()).status;
