@@ -15,7 +15,8 @@ import { readChanges } from './read-changes.ts';
 import { readEverything } from './read-run.ts';
 import { type Reading, report } from './reading.ts';
 import { RunFailed } from './retry.ts';
-import { type ConfigRow, findConfig, findRun, type Lease, moveRun, noteMode, type RunRow, writeRunEvent } from './runs.store.ts';
+import { writeRunEvent } from './run-events.store.ts';
+import { type ConfigRow, findConfig, findRun, type Lease, moveRun, noteMode, type RunRow } from './runs.store.ts';
 
 export type OpenConnector = (ctx: TenantCtx) => Promise<Connector>;
 

@@ -2,6 +2,7 @@
 export { openConnectorOf, readMetadata, refreshMetadata, secretBinding } from './connection.ts';
 export { nextSlot, scheduleProblem } from './due.ts';
 export { buildWantedIndexes, indexesToBuild, rememberWantedIndexes } from './index-jobs.ts';
+export { insertRunEvent } from './run-events.store.ts';
 export { type RunStatus, runStatuses } from './run-state.ts';
 export { type ConfigRow, findConfig, findOpenRun, findRun, insertRun, type RunRow, runColumns } from './runs.store.ts';
 export { type Scheduler, startScheduler } from './scheduler.ts';

@@ -10,7 +10,8 @@ import { dropRetiredTables, quoted } from '../warehouse/table.ts';
 import { tenantSchema } from '../warehouse/tenant-schema.ts';
 import { buildWantedIndexes } from './index-jobs.ts';
 import { ProofFailed } from './retry.ts';
-import { type ConfigRow, type Lease, moveRun, pauseConfig, type RunRow, writeRunEvent } from './runs.store.ts';
+import { writeRunEvent } from './run-events.store.ts';
+import { type ConfigRow, type Lease, moveRun, pauseConfig, type RunRow } from './runs.store.ts';
 
 const publishOnce = (ctx: TenantCtx, config: ConfigRow, schema: string, state: RunState): Promise<PublishOutcome> => {
   const rules = {
@@ -81,15 +82,15 @@ function errorOf({ heldDeletions, proposalId, counts }: PublishOutcome) {
 
 /** Copies what the tenant's schema says into the queue. Records came through, so a pause has no reason any more. */
 export async function copyOutcome(ctx: TenantCtx, lease: Lease, row: RunRow, outcome: PublishOutcome): Promise<void> {
-  const { counts, generation } = outcome;
-  const moved = await moveRun(ctx, lease, outcome.status, { counts, generation, error: errorOf(outcome), staged: false });
+  const { counts, generation, heldDeletions, proposalId } = outcome;
+  const event = {
+    level: outcome.status === 'succeeded' ? 'info' : 'warning',
+    message: `run ${outcome.status}`,
+    data: { ...counts, generation, ...(heldDeletions > 0 && { heldDeletions, proposalId }) },
+  } as const;
+  const change = { counts, generation, error: errorOf(outcome), staged: false, event };
+  const moved = await moveRun(ctx, lease, outcome.status, change, (tx) => pauseConfig(tx, ctx.organizationId, row.sync_config_id, null));
   if (!moved) throw new LostLease('a newer lease holds this run');
-  await writeRunEvent(ctx, lease.runId, outcome.status === 'succeeded' ? 'info' : 'warning', `run ${outcome.status}`, {
-    ...counts,
-    generation,
-    ...(outcome.heldDeletions > 0 && { heldDeletions: outcome.heldDeletions, proposalId: outcome.proposalId }),
-  });
-  await pauseConfig(ctx, row.sync_config_id, null);
 }
 
 /** What may wait, and may fail without the run having failed: indexes published meanwhile, tables that nobody reads any more. */

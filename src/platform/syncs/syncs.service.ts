@@ -15,6 +15,7 @@ import {
   type HeldDeletions,
   heldDeletions,
   insertRun,
+  insertRunEvent,
   nextSlot,
   type RunRow,
   readMetadata,
@@ -280,8 +281,9 @@ export const listRunEvents = (ctx: RequestCtx, id: string, page: PageQuery) =>
 export const cancelRun = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
     const run = await getRunRow(tx, ctx, id);
-    const touched = (await store.cancelIdleRun(tx, ctx.organizationId, id)) + (await store.requestCancel(tx, ctx.organizationId, id));
-    if (touched === 0)
+    const ended = await store.cancelIdleRun(tx, ctx.organizationId, id);
+    if (ended === 1) await insertRunEvent(tx, ctx.organizationId, id, { level: 'info', message: 'cancelled' });
+    else if ((await store.requestCancel(tx, ctx.organizationId, id)) === 0)
       throw run.status === 'publishing'
         ? invalid('The run is being published', [
             { path: '', code: 'publishing', message: 'What is being published can no longer be cancelled' },
