@@ -3,6 +3,7 @@ import express, { type Express } from 'express';
 import helmet from 'helmet';
 import type { Ctx } from './core/ctx.ts';
 import { errorHandler, unknownAddress } from './http/errors.ts';
+import type { StreamOptions } from './http/event-stream.ts';
 import { invitationPage } from './http/invitation-page.ts';
 import { referencePages } from './http/reference-page.ts';
 import { refuseRepeatedHeaders, requestLog } from './http/request-log.ts';
@@ -15,7 +16,7 @@ import { platformBase, platformRouter } from './platform/index.ts';
 import { publicRouter } from './public/index.ts';
 import { type Scheduler, startScheduler } from './sync/index.ts';
 
-export type AppOptions = { readonly trustProxy?: boolean | number | string };
+export type AppOptions = { readonly trustProxy?: boolean | number | string; readonly streams?: StreamOptions };
 
 export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   const app = express();
@@ -35,7 +36,7 @@ export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   app.use('/invitation-assets', invitation.assets);
   app.get('/invitations/accept', invitation.page);
   app.use('/auth', signInRouter(ctx));
-  app.use(platformBase, platformRouter(ctx, openTokenVerifier(ctx.settings.oidc, ctx.log)));
+  app.use(platformBase, platformRouter(ctx, openTokenVerifier(ctx.settings.oidc, ctx.log), options.streams ?? {}));
   app.use('/api/public', publicRouter(ctx, { referencePage: pages.public }));
   app.use(unknownAddress);
   app.use(errorHandler(ctx.log));

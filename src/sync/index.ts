@@ -3,7 +3,7 @@ export { openConnectorOf, readMetadata, refreshMetadata, secretBinding } from '.
 export { nextSlot, scheduleProblem } from './due.ts';
 export { buildWantedIndexes, indexesToBuild, rememberWantedIndexes } from './index-jobs.ts';
 export { insertRunEvent } from './run-events.store.ts';
-export { type RunStatus, runStatuses } from './run-state.ts';
+export { isFinal, type RunStatus, runStatuses } from './run-state.ts';
 export { type ConfigRow, findConfig, findOpenRun, findRun, insertRun, type RunRow, runColumns } from './runs.store.ts';
 export { type Scheduler, startScheduler } from './scheduler.ts';
 export {

@@ -4,6 +4,7 @@ import { PageQuery, pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute } from '../../http/route.ts';
 import { runStatuses } from '../../sync/index.ts';
 import { approveDeletions } from './approve-deletions.ts';
+import { followRun } from './follow-run.ts';
 import { listRejections } from './rejections.ts';
 import {
   DeletionApproval,
@@ -163,10 +164,16 @@ export const syncRoutes = [
     path: '/sync-runs/{id}/events',
     permission: 'sync:read',
     summary: "The run's log, oldest first",
-    description: 'What the run did and met, kept for 30 days.',
+    description: 'What the run did and met, kept for 30 days. With `Accept: text/event-stream` the run is followed until it ends.',
     params: IdParams,
     query: PageQuery,
     response: pageOf(RunEvent),
+    stream: {
+      description:
+        'Each line of the log once, with an id to go on from; the run whenever its state or progress changes; at the end the run as it ended.',
+      events: { log: RunEvent, run: SyncRun, end: SyncRun },
+      follow: (ctx, { params }, channel) => followRun(ctx, params.id, channel),
+    },
     handler: (ctx, { params, query }) => service.listRunEvents(ctx, params.id, query),
   }),
   defineRoute({

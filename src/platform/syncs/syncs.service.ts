@@ -77,7 +77,7 @@ async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<ConfigRow> {
 const viewOf = async (tx: Tx, ctx: RequestCtx, row: ConfigRow) =>
   configView(ctx, row, (await store.lastRuns(tx, ctx.organizationId, [row.id])).get(row.id), await heldDeletions(ctx));
 
-async function getRunRow(tx: Tx, ctx: RequestCtx, id: string): Promise<RunRow> {
+export async function getRunRow(tx: Tx, ctx: RequestCtx, id: string): Promise<RunRow> {
   const row = await findRun(tx, ctx.organizationId, id);
   if (row === undefined) throw notFound('Sync run');
   return row;

@@ -54,6 +54,16 @@ export const listEvents = (tx: Tx, organizationId: string, runId: string, page: 
     page,
   );
 
+export type NumberedEvent = EventRow & { id: string };
+/** What a run's log says after that event, oldest first. */
+export const eventsAfter = (tx: Tx, organizationId: string, runId: string, after: string, limit: number): Promise<NumberedEvent[]> =>
+  tx('sync_run_events')
+    .where({ organization_id: organizationId, run_id: runId })
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit)
+    .select<NumberedEvent[]>('id', 'at', 'level', 'message', 'data');
+
 type Written = Pick<ConfigRow, 'name' | 'mode' | 'schedule' | 'timezone' | 'enabled' | 'fields' | 'deletions' | 'alert_recipients'> & {
   max_delete_share: number;
 };
