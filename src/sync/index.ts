@@ -14,5 +14,7 @@ export {
   loadingFields,
   openRejections,
   purgeWarehouse,
+  rejectedRecords,
+  stillRejected,
   syncedRecords,
 } from './warehouse-facts.ts';

@@ -8,6 +8,7 @@ import { publishRun } from '../warehouse/publish.ts';
 import { isFresh, LostLease, type PublishOutcome, type RunState } from '../warehouse/run-row.ts';
 import { dropRetiredTables, quoted } from '../warehouse/table.ts';
 import { tenantSchema } from '../warehouse/tenant-schema.ts';
+import { tellDrift } from './drift.ts';
 import { buildWantedIndexes } from './index-jobs.ts';
 import { ProofFailed } from './retry.ts';
 import { writeRunEvent } from './run-events.store.ts';
@@ -99,6 +100,7 @@ export async function tidyUp(ctx: TenantCtx, fresh: RunState | null): Promise<vo
   try {
     if (fresh !== null) await buildWantedIndexes(ctx, fresh.recordType, () => Promise.resolve());
     await dropRetiredTables(ctx.db.control, schema, ctx.settings.sync.dropAfterMs);
+    await tellDrift(ctx, null);
   } catch (error) {
     ctx.log.warn({ err: error }, 'tidying up after a run waits for the next one');
   }
