@@ -9,6 +9,7 @@ import { isFresh, LostLease, type PublishOutcome, type RunState } from '../wareh
 import { dropRetiredTables, quoted } from '../warehouse/table.ts';
 import { tenantSchema } from '../warehouse/tenant-schema.ts';
 import { tellDrift } from './drift.ts';
+import { noteHealth } from './health.ts';
 import { buildWantedIndexes } from './index-jobs.ts';
 import { ProofFailed } from './retry.ts';
 import { writeRunEvent } from './run-events.store.ts';
@@ -89,8 +90,13 @@ export async function copyOutcome(ctx: TenantCtx, lease: Lease, row: RunRow, out
     message: `run ${outcome.status}`,
     data: { ...counts, generation, ...(heldDeletions > 0 && { heldDeletions, proposalId }) },
   } as const;
-  const change = { counts, generation, error: errorOf(outcome), staged: false, event };
-  const moved = await moveRun(ctx, lease, outcome.status, change, (tx) => pauseConfig(tx, ctx.organizationId, row.sync_config_id, null));
+  const problem = errorOf(outcome);
+  const health = outcome.status === 'succeeded' ? 'green' : heldDeletions > 0 ? 'held' : 'unwell';
+  const change = { counts, generation, error: problem, staged: false, event };
+  const moved = await moveRun(ctx, lease, outcome.status, change, async (tx) => {
+    await pauseConfig(tx, ctx.organizationId, row.sync_config_id, null);
+    await noteHealth(tx, ctx, row.sync_config_id, { health, problem, runId: lease.runId });
+  });
   if (!moved) throw new LostLease('a newer lease holds this run');
 }
 

@@ -6,6 +6,7 @@ import { isNotSetUp } from '../warehouse/generation.ts';
 import { discardRun, LostLease, type PublishOutcome } from '../warehouse/run-row.ts';
 import { OrganizationGone, tenantSchema } from '../warehouse/tenant-schema.ts';
 import { executeRun, type OpenConnector } from './execute-run.ts';
+import { noteHealth } from './health.ts';
 import { Cancelled, Stopping } from './interruption.ts';
 import { copyOutcome, tidyUp } from './outcome.ts';
 import { judge, type Verdict } from './retry.ts';
@@ -100,6 +101,7 @@ async function settleFailed(ctx: TenantCtx, lease: Lease, row: RunRow, { error, 
   const event = { level: 'error', message: `failed: ${error.message}`, data: error } as const;
   const moved = await moveRun(ctx, lease, 'failed', { error, staged: false, event }, async (tx) => {
     if (pause) await pauseConfig(tx, ctx.organizationId, row.sync_config_id, error);
+    await noteHealth(tx, ctx, row.sync_config_id, { health: pause ? 'paused' : 'unwell', problem: error, runId: lease.runId });
   });
   if (moved) await tidyUp(ctx, null);
 }
