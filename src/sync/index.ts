@@ -1,5 +1,5 @@
 // The door of the sync engine: what platform and app may use of it.
-export { type CertificateWatch, startCertificateWatch } from './certificate-watch.ts';
+export { startCertificateWatch } from './certificate-watch.ts';
 export { openConnectorOf, readMetadata, refreshMetadata, secretBinding } from './connection.ts';
 export { nextSlot, scheduleProblem } from './due.ts';
 export { noteHealth } from './health.ts';

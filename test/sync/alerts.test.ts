@@ -8,6 +8,7 @@ import { openKnex } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { startMailSender } from '../../src/mail/index.ts';
 import { type CertificateWatch, startCertificateWatch } from '../../src/sync/certificate-watch.ts';
+import { noteHealth } from '../../src/sync/health.ts';
 import { apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
@@ -157,14 +158,25 @@ describe('an alert', () => {
   });
 
   it('comes when the connection is deleted', async () => {
+    const connection = JSON.stringify({ accountId: '1', baseUrl: null, authentication: { method: 'oauth2' } });
     await inTransaction(world.tenant, (tx) =>
-      tx('erp_connections').insert({ organization_id: world.organizationId, kind: 'netsuite', account_id: '1', settings: '{}' }),
+      tx('erp_connections').insert({ organization_id: world.organizationId, kind: 'netsuite', account_id: '1', settings: connection }),
     );
     const api = apiOf(createApp(ctx), (await makeKey(ctx, world.organizationId, { permissions: ['write'] })).secret);
     expect((await api('delete', '/netsuite/connection')).status).toBe(204);
     const sent = await mails();
     expect(sent.map(({ mail }) => mail.subject)).toEqual(recipients.map(() => 'Sync Things is paused'));
     expect(sent[0]?.mail.text).toContain(`${apiUrl}/sync-configs/${world.configId}`);
+  });
+
+  it('is one however many processes note the same change at once', async () => {
+    const news = { health: 'unwell', problem: { code: 'X', message: 'x', fix: 'x' }, runId: newId() } as const;
+    await Promise.all(
+      Array.from({ length: 6 }, () =>
+        inTransaction(world.tenant, (tx) => noteHealth(tx, { ...world.tenant, ...ctx }, world.configId, news)),
+      ),
+    );
+    expect(await subjects()).toEqual(toAll('Sync Things failed'));
   });
 
   it('is none for a cancelled run', async () => {
