@@ -3,6 +3,7 @@ import express, { type Express } from 'express';
 import helmet from 'helmet';
 import type { Ctx } from './core/ctx.ts';
 import { errorHandler, unknownAddress } from './http/errors.ts';
+import type { StreamOptions } from './http/event-stream.ts';
 import { invitationPage } from './http/invitation-page.ts';
 import { referencePages } from './http/reference-page.ts';
 import { refuseRepeatedHeaders, requestLog } from './http/request-log.ts';
@@ -13,9 +14,9 @@ import { publicationsSettled, resumePublications } from './platform/api-schemas/
 import { startDomainChecks } from './platform/domains/recheck.ts';
 import { platformBase, platformRouter } from './platform/index.ts';
 import { publicRouter } from './public/index.ts';
-import { type Scheduler, startScheduler } from './sync/index.ts';
+import { pruneTombstones, type Scheduler, startCertificateWatch, startScheduler } from './sync/index.ts';
 
-export type AppOptions = { readonly trustProxy?: boolean | number | string };
+export type AppOptions = { readonly trustProxy?: boolean | number | string; readonly streams?: StreamOptions };
 
 export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   const app = express();
@@ -35,7 +36,7 @@ export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   app.use('/invitation-assets', invitation.assets);
   app.get('/invitations/accept', invitation.page);
   app.use('/auth', signInRouter(ctx));
-  app.use(platformBase, platformRouter(ctx, openTokenVerifier(ctx.settings.oidc, ctx.log)));
+  app.use(platformBase, platformRouter(ctx, openTokenVerifier(ctx.settings.oidc, ctx.log), options.streams ?? {}));
   app.use('/api/public', publicRouter(ctx, { referencePage: pages.public }));
   app.use(unknownAddress);
   app.use(errorHandler(ctx.log));
@@ -47,31 +48,36 @@ export type Background = { readonly scheduler: Scheduler; stop(): Promise<void> 
 const pruneEveryMs = 3_600_000;
 
 /** Takes away what nobody asks for any more; another process doing the same does no harm. */
-const prune = (ctx: Ctx): Promise<void> =>
-  ctx.db.control.raw('select prune_expired(), prune_mails()').then(
-    () => undefined,
-    (error: unknown) => ctx.log.warn({ err: error }, 'expired rows could not be taken away'),
-  );
+async function prune(ctx: Ctx, stopping: AbortSignal): Promise<void> {
+  try {
+    await ctx.db.control.raw('select prune_expired(), prune_mails(), prune_drift_events()');
+    await pruneTombstones(ctx, stopping);
+  } catch (error) {
+    ctx.log.warn({ err: error }, 'expired rows could not be taken away');
+  }
+}
 
 /**
- * What works without being asked: due syncs, queued mail, pending domains, publications that a stopped process left unfinished,
- * and tidying up.
+ * What works without being asked: due syncs, queued mail, pending domains, certificates that end, publications that a stopped
+ * process left unfinished, and tidying up.
  */
 export async function startBackground(ctx: Ctx): Promise<Background> {
   const scheduler = startScheduler(ctx);
   await resumePublications(ctx);
   const mailSender = startMailSender(ctx);
   const domainChecks = startDomainChecks(ctx);
-  let pruning = prune(ctx);
+  const certificates = startCertificateWatch(ctx);
+  const stopping = new AbortController();
+  let pruning = prune(ctx, stopping.signal);
   const hourly = setInterval(() => {
-    pruning = prune(ctx);
+    pruning = prune(ctx, stopping.signal);
   }, pruneEveryMs);
   return {
     scheduler,
     stop: async () => {
       clearInterval(hourly);
-      await pruning;
-      await Promise.all([scheduler.stop(), mailSender.stop(), domainChecks.stop()]);
+      stopping.abort();
+      await Promise.all([pruning, scheduler.stop(), mailSender.stop(), domainChecks.stop(), certificates.stop()]);
       await publicationsSettled(ctx);
     },
   };

@@ -126,7 +126,8 @@ export async function startService(config: Config, opened: OpenDatabase, log?: L
     const localUrl = `http://${host}:${port}`;
     const url = config.PUBLIC_URL ?? localUrl;
     const running: Ctx = { ...ctx, settings: { ...ctx.settings, publicUrl: url.replace(/\/+$/, '') } };
-    server.on('request', createApp(running, { trustProxy: config.TRUST_PROXY }));
+    const stopping = new AbortController();
+    server.on('request', createApp(running, { trustProxy: config.TRUST_PROXY, streams: { stopping: stopping.signal } }));
     const background = await startBackground(running);
     return {
       ctx: running,
@@ -135,6 +136,7 @@ export async function startService(config: Config, opened: OpenDatabase, log?: L
       background,
       stop: async () => {
         const closed = new Promise((resolve) => server.close(resolve));
+        stopping.abort();
         server.closeIdleConnections();
         const deadline = setTimeout(() => server.closeAllConnections(), shutdownMs);
         await Promise.all([closed, background.stop()]);

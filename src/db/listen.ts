@@ -1,12 +1,15 @@
 // Hears NOTIFY on a connection of its own. Only a hint: whoever listens must also look by himself from time to time, because
 // a broken connection is found late and a notification may be lost.
-import type { Client } from 'pg';
+import type { Client, Notification } from 'pg';
 import type { Ctx } from '../core/ctx.ts';
 
 const reconnectMs = 2_000;
 
-/** Calls back at each notification on the channel, and once whenever the connection is made. Returns how to stop. */
-export function listen(ctx: Pick<Ctx, 'db' | 'log'>, channel: string, onNotice: () => void): () => Promise<void> {
+/**
+ * Calls back at each notification on the channel, with its payload where it has one, and once without whenever the connection is
+ * made. Returns how to stop.
+ */
+export function listen(ctx: Pick<Ctx, 'db' | 'log'>, channel: string, onNotice: (payload?: string) => void): () => Promise<void> {
   let stopped = false;
   let client: Client | undefined;
   let retry: NodeJS.Timeout | undefined;
@@ -18,7 +21,7 @@ export function listen(ctx: Pick<Ctx, 'db' | 'log'>, channel: string, onNotice: 
       made.on('error', () => undefined);
       if (stopped) return await made.end();
       client = made;
-      made.on('notification', onNotice);
+      made.on('notification', ({ payload }: Notification) => (payload === undefined || payload === '' ? onNotice() : onNotice(payload)));
       made.on('end', again);
       await made.query(`listen ${channel}`);
       onNotice();

@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 import { parse as parseCookies } from 'cookie';
 import type { Request, RequestHandler, Response } from 'express';
 import { ipKeyGenerator } from 'express-rate-limit';
-import type { CallerCtx, Ctx } from '../core/ctx.ts';
+import type { Caller, CallerCtx, Ctx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { identify } from '../identity/principal.ts';
@@ -50,10 +50,12 @@ export function authenticate(ctx: Ctx, verify: VerifyToken): RequestHandler {
         organization: headerText(req.headers['x-organization-id']),
         session: sessionCookie(req),
       };
-      const caller = await identify(ctx, given, verify);
+      const again = () => identify(ctx, given, verify);
+      const caller = await again();
       const requestId = requestIdOf(res);
       const callerCtx: CallerCtx = { ...ctx, log: ctx.log.child({ requestId }), caller, requestId, ip };
       res.locals['ctx'] = callerCtx;
+      res.locals['callerAgain'] = again;
       res.locals['logged'] = { organizationId: caller.principal?.organization.id, credential: caller.credential };
     } catch (error) {
       if (error instanceof AppError && error.status === 401) throw await countFailure(ctx, networkOf(ip), error);
@@ -69,6 +71,9 @@ export function callerCtx(res: Response): CallerCtx {
   if (held === undefined) throw new AppError('UNAUTHORIZED', 'Missing or invalid authentication');
   return held as CallerCtx;
 }
+
+/** Who calls, by the same credential looked at anew: 401 once it no longer holds. */
+export const callerAgain = (res: Response): Promise<Caller> => (res.locals['callerAgain'] as () => Promise<Caller>)();
 
 /** Whose budget a request counts against: a key's own, or that of the person behind a token or session. */
 export const budgetKey = (res: Response): string => {

@@ -5,9 +5,10 @@ import type { Ctx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { authenticate, budgetKey, callerCtx, refuseForeignOrigin } from './authenticate.ts';
+import { openStreams, type Streams } from './event-stream.ts';
 import { once } from './idempotency.ts';
 import { requestBudget } from './rate-limit.ts';
-import { type Answer, type AnyRoute, goodStatus, invoke, type PublicRoute, type Route, refuseQuery } from './route.ts';
+import { type Answer, type AnyRoute, admit, goodStatus, invoke, type PublicRoute, type Route, refuseQuery } from './route.ts';
 
 const maxBodyBytes = 1024 * 1024;
 
@@ -47,10 +48,24 @@ function refuseBrokenText(_req: unknown, _res: unknown, body: Buffer): void {
   });
 }
 
-function serve(route: Route): RequestHandler {
+/** JSON unless the caller rather has events. */
+function wantsStream(req: Request): boolean {
+  const type = req.accepts(['application/json', 'text/event-stream']);
+  if (type !== false) return type === 'text/event-stream' && req.method !== 'HEAD';
+  throw new AppError('BAD_REQUEST', 'None of the accepted media types is offered', {
+    status: 406,
+    details: [{ path: 'accept', code: 'not_acceptable', message: 'Accept application/json or text/event-stream' }],
+  });
+}
+
+function serve(route: Route, streams: Streams): RequestHandler {
   return async (req: Request, res: Response) => {
     const ctx = callerCtx(res);
     const raw = { params: req.params, query: req.query, body: req.body as unknown };
+    if (route.stream !== undefined) {
+      res.vary('Accept');
+      if (wantsStream(req)) return streams.serve(route, ctx, admit(route, ctx, raw), req.headers['last-event-id'], res);
+    }
     const key = req.headers['idempotency-key'];
     const answer = await invoke(route, ctx, raw, async (handle) => {
       if (route.method !== 'POST' || typeof key !== 'string') return handle();
@@ -89,7 +104,7 @@ function refuseOtherMethods(routes: readonly AnyRoute[]): RequestHandler {
 /** Addresses without parameters go first, so that `/whoami/organizations` is never taken for an id. */
 const literalFirst = (a: AnyRoute, b: AnyRoute): number => a.path.split('{').length - b.path.split('{').length;
 
-export function routeRouter(ctx: Ctx, routes: readonly AnyRoute[], verify: VerifyToken): Router {
+export function routeRouter(ctx: Ctx, routes: readonly AnyRoute[], verify: VerifyToken, streams = openStreams(ctx)): Router {
   const router = Router({ caseSensitive: true });
   for (const route of routes) {
     if (route.access === 'public') router[methods[route.method]](expressPath(route.path), servePublic(ctx, route));
@@ -103,7 +118,7 @@ export function routeRouter(ctx: Ctx, routes: readonly AnyRoute[], verify: Verif
     express.json({ limit: maxBodyBytes, strict: true, verify: refuseBrokenText }),
   );
   for (const route of [...routes].sort(literalFirst)) {
-    if (route.access !== 'public') guarded[methods[route.method]](expressPath(route.path), serve(route));
+    if (route.access !== 'public') guarded[methods[route.method]](expressPath(route.path), serve(route, streams));
   }
   guarded.use(refuseOtherMethods(routes));
   router.use(guarded);

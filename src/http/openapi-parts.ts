@@ -94,6 +94,13 @@ export const sharedResponses: Readonly<Record<string, ResponseObject>> = {
     ['X-Request-Id', 'WWW-Authenticate'],
   ),
   NotFound: errorResponse('It does not exist, or belongs to another organization', 'NOT_FOUND', 'It was not found', [], counted),
+  NotAcceptable: errorResponse(
+    'None of the accepted media types is offered',
+    'BAD_REQUEST',
+    'None of the accepted media types is offered',
+    [{ path: 'accept', code: 'not_acceptable', message: 'Accept application/json or text/event-stream' }],
+    counted,
+  ),
   TooLarge: errorResponse(
     'The body is larger than a megabyte',
     'BAD_REQUEST',
@@ -161,6 +168,7 @@ export function errorResponses(route: AnyRoute): Record<string, ResponseObject |
     401: shared('Unauthorized'),
     403: forbidden(route),
     ...((route.path.includes('{') || also.has(404)) && { 404: shared('NotFound') }),
+    ...(route.stream !== undefined && { 406: shared('NotAcceptable') }),
     ...(route.body !== undefined && { 413: shared('TooLarge'), 415: shared('UnsupportedMediaType') }),
     ...((route.method !== 'GET' || also.has(422)) && { 422: shared('ValidationError') }),
     429: shared('TooManyRequests'),

@@ -71,6 +71,21 @@ function parameters(place: 'path' | 'query', shape: z.ZodObject | undefined, com
   });
 }
 
+/** The form of an event stream is told in words and by an example: OpenAPI 3.0 has no schema for its events. */
+function streamContent(route: AnyRoute, components: Map<string, SchemaObject>) {
+  if (route.access === 'public' || route.stream === undefined) return {};
+  const { description, events } = route.stream;
+  const names = Object.entries(events).map(([event, schema]) => {
+    const { $ref } = toSchema(schema, 'output', components) as { $ref?: string };
+    return `\`${event}\`${$ref === undefined ? '' : ` (${$ref.split('/').at(-1)})`}`;
+  });
+  const example = Object.entries(events).map(
+    ([event, schema]) => `event: ${event}\ndata: ${JSON.stringify(exampleOf(toSchema(schema, 'output', components), components))}\n\n`,
+  );
+  const words = `${description} Events: ${names.join(', ')}; \`error\` (Error) where it breaks off.`;
+  return { 'text/event-stream': { schema: { type: 'string' as const, description: words }, example: example.join('') } };
+}
+
 function responses(route: AnyRoute, components: Map<string, SchemaObject>): ResponsesObject {
   const errors = errorResponses(route);
   if (route.response === undefined) return { 204: { description: 'Done', headers: goodHeaders(route) }, ...errors };
@@ -80,7 +95,7 @@ function responses(route: AnyRoute, components: Map<string, SchemaObject>): Resp
     [goodStatus(route)]: {
       description: goodStatus(route) === 202 ? 'Begun; it goes on behind this answer' : 'Good answer',
       headers: goodHeaders(route),
-      content: { 'application/json': { schema, example } },
+      content: { 'application/json': { schema, example }, ...streamContent(route, components) },
     },
     ...errors,
   };
@@ -102,6 +117,15 @@ function operation(route: AnyRoute, components: Map<string, SchemaObject>): Oper
       required: false,
       schema: { type: 'string', maxLength: 255 },
       description: 'The same key and body give the stored answer for 24 h',
+    });
+  }
+  if (route.stream !== undefined) {
+    inputs.push({
+      name: 'Last-Event-ID',
+      in: 'header',
+      required: false,
+      schema: { type: 'string', maxLength: 100 },
+      description: 'Where a stream goes on: the id of the last event that was seen',
     });
   }
   return {

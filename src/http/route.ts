@@ -45,13 +45,34 @@ type Common = {
 
 type Input<P, Q, B> = { readonly params: Out<P>; readonly query: Out<Q>; readonly body: Out<B> };
 
+/** Where an operation puts its events when it is asked for a stream. */
+export type EventChannel = {
+  /** Aborted when nobody reads any more; whoever works for the stream stops then. */
+  readonly signal: AbortSignal;
+  /** What the client saw last, by the ids of its events; null when it begins. */
+  readonly lastEventId: string | null;
+  /** Words about a topic, told by NOTIFY on `streams`. */
+  follow(topic: string): { next(): Promise<void>; end(): void };
+  /** Waits while the client reads slowly. Rejects once the signal is aborted. */
+  send(event: { readonly event: string; readonly data: unknown; readonly id?: string }): Promise<void>;
+};
+
 type Maybe<S> = S | undefined;
+type Stream<C, I> = {
+  readonly description: string;
+  /** What each kind of event holds. */
+  readonly events: Readonly<Record<string, z.ZodType>>;
+  /** Sends events until there are no more. What it throws before the first one is an ordinary error answer. */
+  follow(ctx: C, input: I, channel: EventChannel): Promise<void>;
+};
 type Spec<P extends Maybe<Shape>, Q extends Maybe<Shape>, B extends Maybe<z.ZodType>, R extends Maybe<z.ZodType>, Needs, C> = Common & {
   readonly permission: Needs;
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
   readonly response?: R;
+  /** The second answer of the operation: server-sent events, for whoever accepts `text/event-stream`. */
+  readonly stream?: Stream<C, Input<P, Q, B>>;
   handler(ctx: C, input: Input<P, Q, B>): Promise<R extends z.ZodType ? z.input<R> : void>;
 };
 
@@ -72,6 +93,7 @@ export type Route = Common & {
   readonly query: Shape | undefined;
   readonly body: z.ZodType | undefined;
   readonly response: z.ZodType | undefined;
+  readonly stream: Stream<CallerCtx, unknown> | undefined;
   /** Parses strictly; 400 for path and query, 422 for the body, all problems at once. */
   parse(raw: RawInput): unknown;
   handle(ctx: CallerCtx, input: unknown): Promise<unknown>;
@@ -145,6 +167,10 @@ function makeRoute<P extends Maybe<Shape>, Q extends Maybe<Shape>, B extends May
     query: spec.query,
     body: spec.body,
     response: spec.response,
+    stream: spec.stream && {
+      ...spec.stream,
+      follow: async (ctx, input, channel) => spec.stream?.follow(contextOf(ctx, input as Input<P, Q, B>), input as Input<P, Q, B>, channel),
+    },
     parse: (raw) => ({
       params: parsePart(spec.params ?? nothing, raw.params, badPath),
       query: parsePart(spec.query ?? nothing, raw.query, badQuery),
@@ -217,7 +243,7 @@ function authorizePerson(route: Route, ctx: CallerCtx): void {
   }
 }
 
-function authorize(route: Route, ctx: CallerCtx): void {
+export function authorize(route: Route, ctx: CallerCtx): void {
   if (route.access === 'person') {
     authorizePerson(route, ctx);
     return;
@@ -231,6 +257,12 @@ function authorize(route: Route, ctx: CallerCtx): void {
 
 export const goodStatus = (route: AnyRoute): number => route.status ?? (route.response === undefined ? 204 : 200);
 
+/** authorize → parse: the input of an operation that may go on. */
+export function admit(route: Route, ctx: CallerCtx, raw: RawInput): unknown {
+  authorize(route, ctx);
+  return route.parse(raw);
+}
+
 /** authorize → parse → handle → check the answer. `around` may answer instead of the handler: idempotency does. */
 export async function invoke(
   route: Route,
@@ -238,8 +270,7 @@ export async function invoke(
   raw: RawInput,
   around: (handle: () => Promise<Answer>) => Promise<Answer> = (handle) => handle(),
 ): Promise<Answer> {
-  authorize(route, ctx);
-  const input = route.parse(raw);
+  const input = admit(route, ctx, raw);
   return around(async () => {
     const result = await route.handle(ctx, input);
     return { status: goodStatus(route), body: route.response?.parse(result) };

@@ -1,6 +1,7 @@
 // The table of contents of the management interface: every group, in the order of its description.
 import { z } from 'zod';
 import type { Ctx } from '../core/ctx.ts';
+import { openStreams, type StreamOptions } from '../http/event-stream.ts';
 import { routeRouter } from '../http/express.ts';
 import { describeRoutes } from '../http/openapi.ts';
 import { type AnyRoute, checkRoutes, definePublicRoute, type RouteGroup } from '../http/route.ts';
@@ -89,7 +90,7 @@ export function describePlatform(publicUrl: string): Record<string, unknown> {
   return made;
 }
 
-export function platformRouter(ctx: Ctx, verify: VerifyToken): ReturnType<typeof routeRouter> {
+export function platformRouter(ctx: Ctx, verify: VerifyToken, streams: StreamOptions): ReturnType<typeof routeRouter> {
   checkRoutes(platformRoutes);
-  return routeRouter(ctx, platformRoutes, verify);
+  return routeRouter(ctx, platformRoutes, verify, openStreams(ctx, streams));
 }

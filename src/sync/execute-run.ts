@@ -8,6 +8,7 @@ import { inDataTransaction, inTransaction } from '../db/transaction.ts';
 import { isFresh, LostLease, type RunState, takeOverRunState } from '../warehouse/run-row.ts';
 import { tenantSchema, updateTenantSchema } from '../warehouse/tenant-schema.ts';
 import { readMetadata, renewMetadata, type StoredMetadata } from './connection.ts';
+import { tellDrift } from './drift.ts';
 import { Cancelled } from './interruption.ts';
 import { copyOutcome, publish, tidyUp } from './outcome.ts';
 import { type PreparedRun, prepareRun } from './prepare.ts';
@@ -15,7 +16,8 @@ import { readChanges } from './read-changes.ts';
 import { readEverything } from './read-run.ts';
 import { type Reading, report } from './reading.ts';
 import { RunFailed } from './retry.ts';
-import { type ConfigRow, findConfig, findRun, type Lease, moveRun, noteMode, type RunRow, writeRunEvent } from './runs.store.ts';
+import { writeRunEvent } from './run-events.store.ts';
+import { type ConfigRow, findConfig, findRun, type Lease, moveRun, noteMode, type RunRow } from './runs.store.ts';
 
 export type OpenConnector = (ctx: TenantCtx) => Promise<Connector>;
 
@@ -93,8 +95,8 @@ async function describeRecordType(run: Run, connector: Connector): Promise<Recor
   return recordType;
 }
 
-async function tellBeginning({ ctx, lease, row }: Run, { state, drift, unreadable, fields }: PreparedRun): Promise<void> {
-  if (drift !== null) await writeRunEvent(ctx, lease.runId, 'warning', 'the fields of the record type changed in the ERP', drift);
+async function tellBeginning({ ctx, lease, row }: Run, { state, unreadable, fields }: PreparedRun): Promise<void> {
+  await tellDrift(ctx, state.recordType);
   if (unreadable.length > 0)
     await writeRunEvent(ctx, lease.runId, 'warning', 'the ERP no longer offers fields that the configuration names', {
       fields: unreadable,

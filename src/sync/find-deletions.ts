@@ -5,7 +5,7 @@ import type { RunState } from '../warehouse/run-row.ts';
 import type { AbsentRecord } from '../warehouse/staging.ts';
 import { approvedProposals, knownIds } from './own-records.ts';
 import { addFacts, note, type Reading, reread } from './reading.ts';
-import { writeRunEvent } from './runs.store.ts';
+import { writeRunEvent } from './run-events.store.ts';
 
 async function confirm(reading: Reading, state: RunState, ids: readonly string[], proof: AbsentRecord['proof']) {
   return reread(reading, state, await knownIds(reading, state, ids), proof);

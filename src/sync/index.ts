@@ -1,8 +1,12 @@
 // The door of the sync engine: what platform and app may use of it.
+export { startCertificateWatch } from './certificate-watch.ts';
 export { openConnectorOf, readMetadata, refreshMetadata, secretBinding } from './connection.ts';
 export { nextSlot, scheduleProblem } from './due.ts';
+export { noteHealth } from './health.ts';
 export { buildWantedIndexes, indexesToBuild, rememberWantedIndexes } from './index-jobs.ts';
-export { type RunStatus, runStatuses } from './run-state.ts';
+export { pruneTombstones } from './retention.ts';
+export { insertRunEvent } from './run-events.store.ts';
+export { isFinal, type RunStatus, runStatuses } from './run-state.ts';
 export { type ConfigRow, findConfig, findOpenRun, findRun, insertRun, type RunRow, runColumns } from './runs.store.ts';
 export { type Scheduler, startScheduler } from './scheduler.ts';
 export {
@@ -13,5 +17,7 @@ export {
   loadingFields,
   openRejections,
   purgeWarehouse,
+  rejectedRecords,
+  stillRejected,
   syncedRecords,
 } from './warehouse-facts.ts';

@@ -8,9 +8,12 @@ import { publishRun } from '../warehouse/publish.ts';
 import { isFresh, LostLease, type PublishOutcome, type RunState } from '../warehouse/run-row.ts';
 import { dropRetiredTables, quoted } from '../warehouse/table.ts';
 import { tenantSchema } from '../warehouse/tenant-schema.ts';
+import { tellDrift } from './drift.ts';
+import { noteHealth } from './health.ts';
 import { buildWantedIndexes } from './index-jobs.ts';
 import { ProofFailed } from './retry.ts';
-import { type ConfigRow, type Lease, moveRun, pauseConfig, type RunRow, writeRunEvent } from './runs.store.ts';
+import { writeRunEvent } from './run-events.store.ts';
+import { type ConfigRow, type Lease, moveRun, pauseConfig, type RunRow } from './runs.store.ts';
 
 const publishOnce = (ctx: TenantCtx, config: ConfigRow, schema: string, state: RunState): Promise<PublishOutcome> => {
   const rules = {
@@ -81,15 +84,20 @@ function errorOf({ heldDeletions, proposalId, counts }: PublishOutcome) {
 
 /** Copies what the tenant's schema says into the queue. Records came through, so a pause has no reason any more. */
 export async function copyOutcome(ctx: TenantCtx, lease: Lease, row: RunRow, outcome: PublishOutcome): Promise<void> {
-  const { counts, generation } = outcome;
-  const moved = await moveRun(ctx, lease, outcome.status, { counts, generation, error: errorOf(outcome), staged: false });
-  if (!moved) throw new LostLease('a newer lease holds this run');
-  await writeRunEvent(ctx, lease.runId, outcome.status === 'succeeded' ? 'info' : 'warning', `run ${outcome.status}`, {
-    ...counts,
-    generation,
-    ...(outcome.heldDeletions > 0 && { heldDeletions: outcome.heldDeletions, proposalId: outcome.proposalId }),
+  const { counts, generation, heldDeletions, proposalId } = outcome;
+  const event = {
+    level: outcome.status === 'succeeded' ? 'info' : 'warning',
+    message: `run ${outcome.status}`,
+    data: { ...counts, generation, ...(heldDeletions > 0 && { heldDeletions, proposalId }) },
+  } as const;
+  const problem = errorOf(outcome);
+  const health = outcome.status === 'succeeded' ? 'green' : heldDeletions > 0 ? 'held' : 'unwell';
+  const change = { counts, generation, error: problem, staged: false, event };
+  const moved = await moveRun(ctx, lease, outcome.status, change, async (tx) => {
+    await pauseConfig(tx, ctx.organizationId, row.sync_config_id, null);
+    await noteHealth(tx, ctx, row.sync_config_id, { health, problem, runId: lease.runId });
   });
-  await pauseConfig(ctx, row.sync_config_id, null);
+  if (!moved) throw new LostLease('a newer lease holds this run');
 }
 
 /** What may wait, and may fail without the run having failed: indexes published meanwhile, tables that nobody reads any more. */
@@ -98,6 +106,7 @@ export async function tidyUp(ctx: TenantCtx, fresh: RunState | null): Promise<vo
   try {
     if (fresh !== null) await buildWantedIndexes(ctx, fresh.recordType, () => Promise.resolve());
     await dropRetiredTables(ctx.db.control, schema, ctx.settings.sync.dropAfterMs);
+    await tellDrift(ctx, null);
   } catch (error) {
     ctx.log.warn({ err: error }, 'tidying up after a run waits for the next one');
   }

@@ -3,11 +3,12 @@
 import type { FieldMetadata, RecordTypeMetadata } from '../connectors/connector.ts';
 import type { TenantCtx } from '../core/ctx.ts';
 import { inDataTransaction } from '../db/transaction.ts';
-import { type ColumnChanges, planColumns, type RecordColumn, readColumns } from '../warehouse/columns.ts';
+import { planColumns, type RecordColumn, readColumns } from '../warehouse/columns.ts';
 import { isNotSetUp, type RecordState, readState } from '../warehouse/generation.ts';
 import { type RunPlan, type RunState, startPlan, startRunState, takeOverRunState } from '../warehouse/run-row.ts';
 import { applyColumnChanges, createFreshTable, createStagingTable, stagingTable } from '../warehouse/table.ts';
 import { createTenantSchema, tenantSchema } from '../warehouse/tenant-schema.ts';
+import { noteDrift } from './drift.ts';
 import type { Lease } from './runs.store.ts';
 
 /** A full run that fills a new column rewrites every row: from this many rows on that is cheaper into a fresh table. */
@@ -19,8 +20,6 @@ export type PreparedRun = {
   readonly fields: readonly string[];
   /** Fields that the configuration names and the ERP no longer offers. */
   readonly unreadable: readonly string[];
-  /** What changed in the record type since the last run; null when nothing did, and before anything was synced. */
-  readonly drift: Drift | null;
   /** The generation that this run's changes will carry. */
   readonly generation: string;
   /** What readers see; null before the first load. */
@@ -29,8 +28,6 @@ export type PreparedRun = {
   /** As it was before this run. */
   readonly highWater: string | null;
 };
-export type Drift = { readonly added: readonly string[]; readonly vanished: readonly string[]; readonly replaced: readonly string[] };
-
 const wantedFields = (recordType: RecordTypeMetadata, chosen: readonly string[] | null): readonly FieldMetadata[] =>
   recordType.fields.filter(({ name, syncable }) => syncable && name !== 'id' && (chosen === null || chosen.includes(name)));
 
@@ -80,28 +77,20 @@ async function setUp(ctx: TenantCtx, schema: string, { name, idType }: RecordTyp
   return made;
 }
 
-const fieldNames = (columns: readonly RecordColumn[]): string[] => [...new Set(columns.map(({ field }) => field))];
-
-function driftOf({ added, changed }: ColumnChanges, { activeTable }: RecordState): Drift | null {
-  if (activeTable === null || added.length + changed.length === 0) return null;
-  const inState = (state: RecordColumn['state']) => fieldNames(changed.filter((column) => column.state === state));
-  return { added: fieldNames([...added, ...changed.filter(isCurrent)]), vanished: inState('vanished'), replaced: inState('replaced') };
-}
-
 /** Every column of the record type, old ones included, once the tables agree with what the ERP offers. */
 async function settleColumns(
   ctx: TenantCtx,
   schema: string,
   before: RecordState,
   fields: readonly FieldMetadata[],
-): Promise<{ columns: RecordColumn[]; drift: Drift | null }> {
+): Promise<RecordColumn[]> {
   const { recordType, activeTable } = before;
   const existing = await readColumns(ctx.db.data, schema, recordType);
   const changes = planColumns(existing, fields);
-  if (changes.added.length + changes.changed.length === 0) return { columns: existing, drift: null };
+  if (changes.added.length + changes.changed.length === 0) return existing;
   const tables = [stagingTable(recordType), ...(activeTable === null ? [] : [activeTable])];
   await applyColumnChanges(ctx.db.control, schema, recordType, tables, changes, existing.length);
-  return { columns: await readColumns(ctx.db.data, schema, recordType), drift: driftOf(changes, before) };
+  return readColumns(ctx.db.data, schema, recordType);
 }
 
 const sameColumns = (a: readonly RecordColumn[], b: readonly RecordColumn[]): boolean =>
@@ -176,14 +165,14 @@ export async function prepareRun(ctx: TenantCtx, lease: Lease, order: RunOrder, 
   const before = await setUp(ctx, schema, recordType);
   const begun = await inDataTransaction(ctx.db.data, (client) => takeOverRunState(client, schema, lease.runId, lease.epoch));
   const fields = wantedFields(recordType, chosen);
-  const { columns: all, drift } = await settleColumns(ctx, schema, before, fields);
+  await noteDrift(ctx, schema, lease.runId, recordType);
+  const all = await settleColumns(ctx, schema, before, fields);
   const resumes = begun !== undefined && sameColumns(begun.columns, writtenColumns(all));
   return {
     schema,
     state: resumes ? begun : await startRun(ctx, lease, order, before, all, erpNow),
     fields: fields.map(({ name }) => name),
     unreadable: (chosen ?? []).filter((name) => name !== 'id' && !fields.some((field) => field.name === name)),
-    drift,
     generation: (BigInt(before.generation) + 1n).toString(),
     activeTable: before.activeTable,
     highWater: before.highWater,

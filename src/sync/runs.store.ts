@@ -1,10 +1,11 @@
-// Rows of sync_runs and their events. A change of state is one UPDATE on (id, lease epoch, from-states): no row changed means
+// Rows of sync_runs. A change of state is one UPDATE on (id, lease epoch, from-states): no row changed means
 // that another worker owns the run.
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
 import { newId } from '../core/id.ts';
 import { inTransaction, type Tx } from '../db/transaction.ts';
 import type { PublishOutcome } from '../warehouse/run-row.ts';
 import type { RunError } from './retry.ts';
+import { insertRunEvent, type NewRunEvent } from './run-events.store.ts';
 import { isFinal, movesTo, type RunStatus } from './run-state.ts';
 
 export type RunRow = {
@@ -128,11 +129,22 @@ type Change = {
   delayMs?: number;
   /** False once nothing that the run staged is left. */
   staged?: boolean;
+  /** What the run's log says about the move. */
+  event?: NewRunEvent;
 };
 
-/** Whether the move happened. Terminal and waiting runs give their lease back; a run that is to be cancelled is not published. */
-export async function moveRun(ctx: Pick<Ctx, 'db'>, lease: Lease, to: RunStatus, change: Change = {}): Promise<boolean> {
-  const { delayMs, error, counts, proof, ...plain } = change;
+/**
+ * Whether the move happened. Terminal and waiting runs give their lease back; a run that is to be cancelled is not published.
+ * What follows from the move is written with it, by `also`: a process that dies leaves both or neither.
+ */
+export async function moveRun(
+  ctx: Pick<Ctx, 'db'>,
+  lease: Lease,
+  to: RunStatus,
+  change: Change = {},
+  also: (tx: Tx) => Promise<unknown> = () => Promise.resolve(),
+): Promise<boolean> {
+  const { delayMs, error, counts, proof, event, ...plain } = change;
   return inTransaction({ db: ctx.db, organizationId: lease.organizationId }, async (tx) => {
     const moved = await tx('sync_runs')
       .where({ organization_id: lease.organizationId, id: lease.runId, lease_epoch: lease.epoch })
@@ -148,8 +160,11 @@ export async function moveRun(ctx: Pick<Ctx, 'db'>, lease: Lease, to: RunStatus,
         ...(to !== 'publishing' && { lease_until: null, lease_owner: null }),
         ...(isFinal(to) && { finished_at: tx.raw('clock_timestamp()') }),
       });
-    if (moved === 1) await tx.raw("select pg_notify('sync_runs', '')");
-    return moved === 1;
+    if (moved !== 1) return false;
+    if (event !== undefined) await insertRunEvent(tx, lease.organizationId, lease.runId, event);
+    await also(tx);
+    await tx.raw("select pg_notify('sync_runs', '')");
+    return true;
   });
 }
 
@@ -221,17 +236,6 @@ export const noteMode = (ctx: Pick<Ctx, 'db'>, lease: Lease, mode: RunRow['mode'
     return noted === 1;
   });
 
-export const writeRunEvent = (
-  ctx: TenantCtx,
-  runId: string,
-  level: 'info' | 'warning' | 'error',
-  message: string,
-  data: object = {},
-): Promise<unknown> =>
-  inTransaction(ctx, (tx) =>
-    tx('sync_run_events').insert({ organization_id: ctx.organizationId, run_id: runId, level, message, data: JSON.stringify(data) }),
-  );
-
 export async function claimRun(ctx: Pick<Ctx, 'db'>, worker: string, leaseMs: number): Promise<Lease | undefined> {
   const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string; run_id: string; lease_epoch: number }[] }>(
     'select organization_id, run_id, lease_epoch from claim_sync_run(?, make_interval(secs => ?))',
@@ -251,10 +255,8 @@ export const noteCleared = (ctx: TenantCtx, runId: string): Promise<number> =>
   inTransaction(ctx, (tx) => tx('sync_runs').where({ organization_id: ctx.organizationId, id: runId }).update({ staged: false }));
 
 /** `reason` null lets the configuration go on. */
-export const pauseConfig = (ctx: TenantCtx, configId: string, reason: RunError | null): Promise<number> =>
-  inTransaction(ctx, (tx) =>
-    tx('sync_configs')
-      .where({ organization_id: ctx.organizationId, id: configId })
-      .where((query) => (reason === null ? query.whereNotNull('paused_reason') : query))
-      .update({ paused_reason: reason === null ? null : JSON.stringify(reason) }),
-  );
+export const pauseConfig = (tx: Tx, organizationId: string, configId: string, reason: RunError | null): Promise<number> =>
+  tx('sync_configs')
+    .where({ organization_id: organizationId, id: configId })
+    .where((query) => (reason === null ? query.whereNotNull('paused_reason') : query))
+    .update({ paused_reason: reason === null ? null : JSON.stringify(reason) });

@@ -2,7 +2,7 @@
 import type { TenantCtx } from '../core/ctx.ts';
 import { type RecordColumn, readColumns } from '../warehouse/columns.ts';
 import { isNotSetUp, type RecordState, readState, rfc3339 } from '../warehouse/generation.ts';
-import { createTenantSchema, dropTenantSchema, tenantSchema } from '../warehouse/tenant-schema.ts';
+import { createTenantSchema, dropTenantSchema, tenantSchema, updateTenantSchema } from '../warehouse/tenant-schema.ts';
 
 export async function syncedRecords(ctx: TenantCtx): Promise<number> {
   try {
@@ -58,6 +58,50 @@ export async function openRejections(
     [recordType, runId, page.pageSize, (page.page - 1) * page.pageSize],
   );
   return { rows, total: Number(counted.rows[0]?.total ?? 0) };
+}
+
+export type RejectedRecord = OpenRejection & {
+  readonly lastSeenAt: string;
+  /** How often it was read and could not be stored. */
+  readonly attempts: number;
+  /** The run that met it last; null where an older version of this service met it. */
+  readonly runId: string | null;
+};
+
+/** Every record of the type that is not stored as the ERP has it now, whichever run met it. The longest rejected come first. */
+export async function rejectedRecords(
+  ctx: TenantCtx,
+  recordType: string,
+  page: { page: number; pageSize: number },
+): Promise<{ rows: RejectedRecord[]; total: number }> {
+  await updateTenantSchema(ctx, ctx.organizationId);
+  try {
+    const from = `from ${tenantSchema(ctx.organizationId)}.rejections where record_type = $1`;
+    const counted = await ctx.db.data.query<{ total: string }>(`select count(*) as total ${from}`, [recordType]);
+    const { rows } = await ctx.db.data.query<RejectedRecord>(
+      `select id, code, message, ${rfc3339('first_seen_at')} as "firstSeenAt", ${rfc3339('last_seen_at')} as "lastSeenAt", attempts,
+         last_run_id as "runId" ${from} order by first_seen_at, id limit $2 offset $3`,
+      [recordType, page.pageSize, (page.page - 1) * page.pageSize],
+    );
+    return { rows, total: Number(counted.rows[0]?.total ?? 0) };
+  } catch (error) {
+    if (isNotSetUp(error)) return { rows: [], total: 0 };
+    throw error;
+  }
+}
+
+/** Those of these records that are rejected. */
+export async function stillRejected(ctx: TenantCtx, recordType: string, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  try {
+    const { rows } = await ctx.db.data.query<{ id: string }>(
+      `select id from ${tenantSchema(ctx.organizationId)}.rejections where record_type = $1 and id = any($2::text[])`,
+      [recordType, ids],
+    );
+    return new Set(rows.map(({ id }) => id));
+  } catch (error) {
+    if (isNotSetUp(error)) return new Set();
+    throw error;
+  }
 }
 
 export type HeldDeletions = { readonly proposalId: string; readonly count: number; readonly createdAt: string };

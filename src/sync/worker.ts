@@ -6,6 +6,7 @@ import { isNotSetUp } from '../warehouse/generation.ts';
 import { discardRun, LostLease, type PublishOutcome } from '../warehouse/run-row.ts';
 import { OrganizationGone, tenantSchema } from '../warehouse/tenant-schema.ts';
 import { executeRun, type OpenConnector } from './execute-run.ts';
+import { noteHealth } from './health.ts';
 import { Cancelled, Stopping } from './interruption.ts';
 import { copyOutcome, tidyUp } from './outcome.ts';
 import { judge, type Verdict } from './retry.ts';
@@ -20,7 +21,6 @@ import {
   type RunRow,
   releaseLease,
   renewLease,
-  writeRunEvent,
 } from './runs.store.ts';
 
 /** Renews while work is in flight; aborts it when the lease is lost or someone asked to cancel. */
@@ -74,8 +74,7 @@ export async function clearEndedRuns(ctx: Ctx): Promise<void> {
 }
 
 async function settleCancelled(ctx: TenantCtx, lease: Lease): Promise<void> {
-  if (!(await moveRun(ctx, lease, 'cancelled'))) return;
-  await writeRunEvent(ctx, lease.runId, 'info', 'cancelled');
+  if (!(await moveRun(ctx, lease, 'cancelled', { event: { level: 'info', message: 'cancelled' } }))) return;
   await discard(ctx, lease.runId);
   await noteCleared(ctx, lease.runId);
   await tidyUp(ctx, null);
@@ -86,8 +85,12 @@ async function settleWaiting(ctx: TenantCtx, lease: Lease, row: RunRow, { error,
   if (row.status === 'publishing') return releaseLease(ctx, lease, delayMs, fruitless);
   // Until something was read, a metadata reading that is owed stays owed, whatever came in between.
   const owed = row.error?.staleMetadata === true && { staleMetadata: true as const };
-  if (!(await moveRun(ctx, lease, 'waiting', { error: { ...error, ...owed }, delayMs, attempts_without_progress: fruitless }))) return;
-  await writeRunEvent(ctx, lease.runId, 'warning', `waiting: ${error.message}`, { code: error.code, delayMs });
+  await moveRun(ctx, lease, 'waiting', {
+    error: { ...error, ...owed },
+    delayMs,
+    attempts_without_progress: fruitless,
+    event: { level: 'warning', message: `waiting: ${error.message}`, data: { code: error.code, delayMs } },
+  });
 }
 
 type Failing = Extract<Verdict, { kind: 'fail' }>;
@@ -95,10 +98,12 @@ async function settleFailed(ctx: TenantCtx, lease: Lease, row: RunRow, { error, 
   // Only the warehouse knows whether the COMMIT whose answer was lost took place. Unless it can be asked, nothing is decided.
   const outcome = await discard(ctx, lease.runId);
   if (outcome !== null) return copyOutcome(ctx, lease, row, outcome);
-  if (!(await moveRun(ctx, lease, 'failed', { error, staged: false }))) return;
-  await writeRunEvent(ctx, lease.runId, 'error', `failed: ${error.message}`, error);
-  if (pause) await pauseConfig(ctx, row.sync_config_id, error);
-  await tidyUp(ctx, null);
+  const event = { level: 'error', message: `failed: ${error.message}`, data: error } as const;
+  const moved = await moveRun(ctx, lease, 'failed', { error, staged: false, event }, async (tx) => {
+    if (pause) await pauseConfig(tx, ctx.organizationId, row.sync_config_id, error);
+    await noteHealth(tx, ctx, row.sync_config_id, { health: pause ? 'paused' : 'unwell', problem: error, runId: lease.runId });
+  });
+  if (moved) await tidyUp(ctx, null);
 }
 
 async function settleFailure(ctx: TenantCtx, lease: Lease, failure: unknown): Promise<void> {

@@ -45,7 +45,9 @@ create table if not exists ${schema}.record_state (
   high_water timestamptz,
   published_run uuid,
   synced_at timestamptz,
-  reconciled_at timestamptz
+  reconciled_at timestamptz,
+  -- The fields that the ERP offered when a run last looked, by name, with their types.
+  erp_fields jsonb
 );
 -- Which physical column holds which field. A column is 'loading' until a complete full run has filled it.
 create table if not exists ${schema}.record_columns (
@@ -83,6 +85,9 @@ create table if not exists ${schema}.rejections (
   message text not null,
   run_id uuid not null,
   first_seen_at timestamptz not null default now(),
+  last_seen_at timestamptz not null default now(),
+  attempts integer not null default 1,
+  last_run_id uuid,
   primary key (record_type, id)
 );
 create table if not exists ${schema}.tombstones (
@@ -119,6 +124,17 @@ create table if not exists ${schema}.deletion_proposals (
   closed_at timestamptz
 );
 create unique index if not exists one_open_proposal on ${schema}.deletion_proposals (record_type) where status in ('open', 'kept');
+-- Changes of the ERP's fields that are still to be told outside this schema; told, they go.
+create table if not exists ${schema}.drift_outbox (
+  id uuid primary key,
+  record_type text not null,
+  kind text not null check (kind in ('added', 'vanished', 'retyped')),
+  field text not null,
+  from_type text,
+  to_type text,
+  run_id uuid not null,
+  at timestamptz not null default clock_timestamp()
+);
 -- Swapped-out tables, dropped once no reader can still hold their name.
 create table if not exists ${schema}.retired_tables (
   table_name text primary key,
@@ -132,12 +148,18 @@ export async function updateTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: s
   const schema = tenantSchema(organizationId);
   const { rows } = await ctx.db.data.query<{ old: boolean }>('select to_regclass($1) is not null and to_regclass($2) is null as old', [
     `${schema}.record_state`,
-    `${schema}.deletion_proposals`,
+    `${schema}.drift_outbox`,
   ]);
   if (rows[0]?.old !== true) return;
   await ctx.db.control.transaction(async (tx) => {
     await tx.raw("set local lock_timeout = '5s'");
-    await tx.raw(`alter table ${schema}.record_state add column if not exists reconciled_at timestamptz`);
+    await tx.raw(
+      `alter table ${schema}.record_state add column if not exists reconciled_at timestamptz, add column if not exists erp_fields jsonb`,
+    );
+    await tx.raw(
+      `alter table ${schema}.rejections add column if not exists last_seen_at timestamptz not null default now(),
+         add column if not exists attempts integer not null default 1, add column if not exists last_run_id uuid`,
+    );
     await tx.raw(`alter table ${schema}.run_state add column if not exists plan jsonb`);
   });
   await createTenantSchema(ctx, organizationId);

@@ -45,7 +45,8 @@ const mayImport: Record<string, Record<string, Access>> = {
   identity: { core: 'all', db: 'all', platform: ['audit.store.ts'] },
   // A request's credential becomes a principal before any feature sees it.
   http: { core: 'all', db: 'all', identity: 'all' },
-  sync: { core: 'all', db: 'all', warehouse: 'all', connectors: ['connector.ts', 'kinds.ts'] },
+  // What a run shows about a sync is told by mail, in the transaction that settles the run.
+  sync: { core: 'all', db: 'all', warehouse: 'all', mail: 'door', connectors: ['connector.ts', 'kinds.ts'] },
   // Public keys are found by the same look-up as management keys; the warehouse's tables are what it reads.
   public: { core: 'all', db: 'all', warehouse: 'all', identity: 'all' },
   platform: {

@@ -59,6 +59,10 @@ async function fillEveryTable(id: string): Promise<void> {
     await tx('sync_configs').insert({ ...own, id: configId, name: 'x', record_type: 'invoice', mode: 'full', deletions: 'none' });
     await tx('sync_runs').insert({ ...own, id: runId, sync_config_id: configId, record_type: 'invoice', mode: 'full', trigger: 'manual' });
     await tx('sync_run_events').insert({ ...own, run_id: runId, level: 'info', message: 'x' });
+    const drift = { record_type: 'invoice', kind: 'added', field: 'x', to_type: 'text', run_id: runId, at: new Date() };
+    await tx('drift_events').insert({ ...own, ...drift, id: newId() });
+    await tx('sync_alerts').insert({ ...own, sync_config_id: configId });
+    await tx('certificate_alerts').insert({ ...own, fingerprint: 'x', days: 60 });
     await tx('api_schemas').insert({ ...own, id: newId(), version: 'v1', created_by: user.user_id });
     await tx('idempotency_keys').insert({ ...own, credential_id: 'x', route_id: 'x', key: 'x', request_hash: Buffer.from('x') });
     await tx('outgoing_mails').insert({ ...own, id: newId(), kind: 'x', recipient: 'x', message_id: newId(), subject: 'x', body: 'x' });
@@ -135,6 +139,8 @@ const definers = [
   'link_identity',
   'memberships_of',
   'organizations_of',
+  'organizations_with_expiring_certificate',
+  'prune_drift_events',
   'prune_expired',
   'prune_mails',
   'scheduled_sync_configs',

@@ -135,7 +135,11 @@ describe('every operation', () => {
       expect(operation?.requestBody !== undefined).toBe(route.body !== undefined);
       const names = (operation?.parameters as oas30.ParameterObject[] | undefined)?.map(({ name }) => name) ?? [];
       const wanted = [route.params, route.query].flatMap((shape) => Object.keys(shape?.shape ?? {}));
-      expect(names).toEqual([...wanted, ...(route.method === 'POST' ? ['Idempotency-Key'] : [])]);
+      expect(names).toEqual([
+        ...wanted,
+        ...(route.method === 'POST' ? ['Idempotency-Key'] : []),
+        ...(route.stream === undefined ? [] : ['Last-Event-ID']),
+      ]);
     }
   });
 
@@ -195,7 +199,7 @@ describe('every operation', () => {
 });
 
 /** Statuses that share the code of another. */
-const sameCode = (status: number): number => ({ 413: 400, 415: 400, 503: 500 })[status] ?? status;
+const sameCode = (status: number): number => ({ 406: 400, 413: 400, 415: 400, 503: 500 })[status] ?? status;
 
 describe('schemas', () => {
   it('close what is sent and leave open what is answered', () => {

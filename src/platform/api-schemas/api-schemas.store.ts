@@ -117,6 +117,23 @@ export const goLive = (tx: Tx, organizationId: string, id: string, published: Pu
 export const setStatus = (tx: Tx, organizationId: string, id: string, status: ApiSchemaRow['status'], sunsetAt: string | Date | null) =>
   tx('api_schemas').where({ organization_id: organizationId, id }).update({ status, sunset_at: sunsetAt, updated_at: tx.fn.now() });
 
+/** The endpoints over this record type of every version that is drafted or that callers may still use, newest version first. */
+export async function endpointsOfRecordType(
+  tx: Tx,
+  organizationId: string,
+  recordType: string,
+): Promise<{ version: string; endpoint: EndpointDefinition }[]> {
+  const rows = await tx('api_schemas')
+    .where('organization_id', organizationId)
+    .whereIn('status', ['draft', 'published', 'deprecated'])
+    .whereRaw('endpoints @> ?::jsonb', [JSON.stringify([{ recordType }])])
+    .orderByRaw(`${byNumber} desc`)
+    .select<Pick<ApiSchemaRow, 'version' | 'endpoints'>[]>('version', 'endpoints');
+  return rows.flatMap(({ version, endpoints }) =>
+    endpoints.filter((endpoint) => endpoint.recordType === recordType).map((endpoint) => ({ version, endpoint })),
+  );
+}
+
 /** Versions that callers may still use and the sources of this record type that they show. */
 export async function usersOfRecordType(
   tx: Tx,

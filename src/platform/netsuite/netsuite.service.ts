@@ -9,6 +9,7 @@ import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import {
   loadingFields,
+  noteHealth,
   openConnectorOf,
   purgeWarehouse,
   readMetadata,
@@ -152,6 +153,12 @@ export async function putConnection(ctx: RequestCtx, given: ConnectionInput) {
 
 const pickSecrets = ({ secrets, secret_hint }: Pick<store.ConnectionRow, 'secrets' | 'secret_hint'>) => ({ secrets, secret_hint });
 
+const connectionDeleted = {
+  code: 'NO_CONNECTION',
+  message: 'The ERP connection was deleted',
+  fix: 'Set up a connection with PUT /netsuite/connection.',
+};
+
 /** Without `purge` the synced records stay served; with the organization's slug they go too, even after the connection did. */
 export async function removeConnection(ctx: RequestCtx, purge: string | undefined): Promise<void> {
   if (purge !== undefined && purge !== ctx.principal.organization.slug) {
@@ -161,11 +168,8 @@ export async function removeConnection(ctx: RequestCtx, purge: string | undefine
   await inTransaction(ctx, async (tx) => {
     if (!leftOver) await getConnectionIn(tx, ctx.organizationId);
     await store.deleteConnection(tx, ctx.organizationId);
-    await store.pauseSyncs(tx, ctx.organizationId, {
-      code: 'NO_CONNECTION',
-      message: 'The ERP connection was deleted',
-      fix: 'Set up a connection with PUT /netsuite/connection.',
-    });
+    for (const { id } of await store.pauseSyncs(tx, ctx.organizationId, connectionDeleted))
+      await noteHealth(tx, ctx, id, { health: 'paused', problem: connectionDeleted, runId: null });
     await writeAudit(tx, ctx, { action: 'erp-connection.delete', target, changes: { purged: purge !== undefined } });
   });
   if (purge === undefined) return;

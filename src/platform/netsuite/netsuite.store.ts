@@ -97,11 +97,12 @@ export async function hasOpenRuns(tx: Tx, organizationId: string): Promise<boole
   return open !== undefined;
 }
 
-/** Stops every schedule until there is a connection again; what was synced stays served. */
-export const pauseSyncs = (tx: Tx, organizationId: string, reason: object) =>
+/** Stops every schedule until there is a connection again; what was synced stays served. Answers which were not paused before. */
+export const pauseSyncs = (tx: Tx, organizationId: string, reason: object): Promise<{ id: string }[]> =>
   tx('sync_configs')
     .where({ organization_id: organizationId })
     .whereNull('paused_reason')
-    .update({ paused_reason: JSON.stringify(reason) });
+    .update({ paused_reason: JSON.stringify(reason) })
+    .returning<{ id: string }[]>('id');
 export const resumeSyncs = (tx: Tx, organizationId: string) =>
   tx('sync_configs').where({ organization_id: organizationId }).whereNotNull('paused_reason').update({ paused_reason: null });

@@ -4,12 +4,17 @@ import { PageQuery, pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute } from '../../http/route.ts';
 import { runStatuses } from '../../sync/index.ts';
 import { approveDeletions } from './approve-deletions.ts';
-import { listRejections } from './rejections.ts';
+import { listDrift } from './drift.ts';
+import { followRun } from './follow-run.ts';
+import { listRejectedRecords, listRejections, retryRejections } from './rejections.ts';
 import {
   DeletionApproval,
+  DriftEvent,
   NewSyncConfig,
   ProofCheck,
+  RejectedRecord,
   Rejection,
+  RejectionRetry,
   RunEvent,
   SyncConfig,
   SyncConfigChange,
@@ -132,6 +137,47 @@ export const syncRoutes = [
       service.listSyncRuns(ctx, page, { status, after, syncConfigId: params.id }),
   }),
   defineRoute({
+    id: 'listDriftOfSyncConfig',
+    group,
+    method: 'GET',
+    path: '/sync-configs/{id}/drift',
+    permission: 'sync:read',
+    summary: "Changes of the ERP's fields, newest first",
+    description: 'Fields of the record type that came, went or changed their type, each with the versions that use it; kept for a year.',
+    params: IdParams,
+    query: PageQuery,
+    response: pageOf(DriftEvent),
+    handler: (ctx, { params, query }) => listDrift(ctx, params.id, query),
+  }),
+  defineRoute({
+    id: 'listRejectionsOfSyncConfig',
+    group,
+    method: 'GET',
+    path: '/sync-configs/{id}/rejections',
+    permission: 'sync:read',
+    summary: 'Records that could not be stored, whichever run met them',
+    description: 'Longest rejected first. Every run reads them again; one that is stored, or deleted in the ERP, is no longer listed.',
+    params: IdParams,
+    query: PageQuery,
+    response: pageOf(RejectedRecord),
+    handler: (ctx, { params, query }) => listRejectedRecords(ctx, params.id, query),
+  }),
+  defineRoute({
+    id: 'retryRejections',
+    group,
+    method: 'POST',
+    path: '/sync-configs/{id}/rejections/retry',
+    permission: 'sync:update',
+    summary: 'Read rejected records again now',
+    description: 'Answers with the run that does it: an incremental one, behind whatever is under way.',
+    params: IdParams,
+    body: RejectionRetry,
+    example: { recordIds: ['1042'] },
+    response: SyncRun,
+    status: 202,
+    handler: (ctx, { params, body }) => retryRejections(ctx, params.id, body.recordIds),
+  }),
+  defineRoute({
     id: 'listSyncRuns',
     group,
     method: 'GET',
@@ -163,10 +209,16 @@ export const syncRoutes = [
     path: '/sync-runs/{id}/events',
     permission: 'sync:read',
     summary: "The run's log, oldest first",
-    description: 'What the run did and met, kept for 30 days.',
+    description: 'What the run did and met, kept for 30 days. With `Accept: text/event-stream` the run is followed until it ends.',
     params: IdParams,
     query: PageQuery,
     response: pageOf(RunEvent),
+    stream: {
+      description:
+        'Each line of the log once, with an id to go on from; the run whenever its state or progress changes; at the end the run as it ended.',
+      events: { log: RunEvent, run: SyncRun, end: SyncRun },
+      follow: (ctx, { params }, channel) => followRun(ctx, params.id, channel),
+    },
     handler: (ctx, { params, query }) => service.listRunEvents(ctx, params.id, query),
   }),
   defineRoute({

@@ -116,6 +116,29 @@ export const RunEvent = z
 export const Rejection = z
   .object({ id: z.string(), code: z.string(), message: z.string(), firstSeenAt: Instant })
   .meta({ id: 'SyncRejection' });
+export const RejectedRecord = Rejection.extend({
+  lastSeenAt: Instant,
+  attempts: z.int().describe('How often it was read and could not be stored'),
+  runId: Id.nullable().describe('The run that met it last'),
+}).meta({ id: 'SyncRejectedRecord' });
+export const RejectionRetry = z.strictObject({
+  recordIds: z.array(shortText(200)).min(1).max(1000).optional().describe('All that are rejected unless given'),
+});
+export const DriftEvent = z
+  .object({
+    id: Id,
+    recordType: z.string(),
+    kind: z.enum(['added', 'vanished', 'retyped']),
+    field: z.string().describe('A field of the record type, or `lines.<field>`'),
+    fromType: z.string().nullable(),
+    toType: z.string().nullable(),
+    runId: Id.describe('The run that noticed it'),
+    at: Instant,
+    affects: z
+      .array(z.object({ kind: z.enum(['api-schema']), version: z.string(), endpoint: z.string(), field: z.string() }))
+      .describe('What uses the field now: drafts, published and deprecated versions'),
+  })
+  .meta({ id: 'SyncDriftEvent' });
 export const ProofCheck = z
   .object({ check: z.string(), passed: z.boolean(), message: z.string(), facts: z.record(z.string(), z.unknown()) })
   .meta({ id: 'SyncProofCheck' });

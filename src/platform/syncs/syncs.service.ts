@@ -15,6 +15,7 @@ import {
   type HeldDeletions,
   heldDeletions,
   insertRun,
+  insertRunEvent,
   nextSlot,
   type RunRow,
   readMetadata,
@@ -68,7 +69,7 @@ function configView(ctx: RequestCtx, row: ConfigRow, lastRun: RunRow | undefined
   };
 }
 
-async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<ConfigRow> {
+export async function getConfigRow(tx: Tx, ctx: RequestCtx, id: string): Promise<ConfigRow> {
   const row = await findConfig(tx, ctx.organizationId, id);
   if (row === undefined) throw notFound('Sync configuration');
   return row;
@@ -76,7 +77,7 @@ async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<ConfigRow> {
 const viewOf = async (tx: Tx, ctx: RequestCtx, row: ConfigRow) =>
   configView(ctx, row, (await store.lastRuns(tx, ctx.organizationId, [row.id])).get(row.id), await heldDeletions(ctx));
 
-async function getRunRow(tx: Tx, ctx: RequestCtx, id: string): Promise<RunRow> {
+export async function getRunRow(tx: Tx, ctx: RequestCtx, id: string): Promise<RunRow> {
   const row = await findRun(tx, ctx.organizationId, id);
   if (row === undefined) throw notFound('Sync run');
   return row;
@@ -151,7 +152,8 @@ export const listSyncConfigs = (ctx: RequestCtx, page: PageQuery, q: string | un
     );
   });
 
-export const getSyncConfig = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => viewOf(tx, ctx, await getRow(tx, ctx, id)));
+export const getSyncConfig = (ctx: RequestCtx, id: string) =>
+  inTransaction(ctx, async (tx) => viewOf(tx, ctx, await getConfigRow(tx, ctx, id)));
 
 const taken = (error: unknown): never => {
   if (!violates(error, 'one_config_per_record_type')) throw error;
@@ -179,12 +181,12 @@ export async function createSyncConfig(ctx: RequestCtx, input: NewSyncConfig) {
       alert_recipients: input.alertRecipients,
     });
     await writeAudit(tx, ctx, { action: 'sync-config.create', target: { type: 'sync-config', id }, changes: input });
-    return viewOf(tx, ctx, await getRow(tx, ctx, id));
+    return viewOf(tx, ctx, await getConfigRow(tx, ctx, id));
   }).catch(taken);
 }
 
 export async function changeSyncConfig(ctx: RequestCtx, id: string, change: SyncConfigChange) {
-  const before = await inTransaction(ctx, (tx) => getRow(tx, ctx, id));
+  const before = await inTransaction(ctx, (tx) => getConfigRow(tx, ctx, id));
   checkSchedule(change.schedule === undefined ? before.schedule : change.schedule, change.timezone ?? before.timezone);
   if (change.fields !== undefined) await checkFields(ctx, before.record_type, change.fields);
   return inTransaction(ctx, async (tx) => {
@@ -200,14 +202,14 @@ export async function changeSyncConfig(ctx: RequestCtx, id: string, change: Sync
       ...(maxDeleteShare !== undefined && { max_delete_share: maxDeleteShare }),
     });
     await writeAudit(tx, ctx, { action: 'sync-config.update', target: { type: 'sync-config', id }, changes: change });
-    return viewOf(tx, ctx, await getRow(tx, ctx, id));
+    return viewOf(tx, ctx, await getConfigRow(tx, ctx, id));
   });
 }
 
 /** The synced records stay served; they are just not read again. */
 export const deleteSyncConfig = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
-    const row = await getRow(tx, ctx, id);
+    const row = await getConfigRow(tx, ctx, id);
     await checkUnused(tx, ctx, row.record_type, () => false);
     await store.deleteConfig(tx, ctx.organizationId, id);
     await writeAudit(tx, ctx, {
@@ -230,7 +232,7 @@ const auditTrigger = (tx: Tx, ctx: RequestCtx, run: RunRow) =>
  */
 export const triggerSync = (ctx: RequestCtx, id: string, mode: 'incremental' | 'full' | undefined) =>
   inTransaction(ctx, async (tx) => {
-    const config = await getRow(tx, ctx, id);
+    const config = await getConfigRow(tx, ctx, id);
     const wanted = mode ?? config.mode;
     const open = await findOpenRun(tx, ctx.organizationId, id);
     if (open !== undefined && (open.mode === 'full' || wanted === 'incremental')) return { ...runView(open), coalesced: true };
@@ -256,7 +258,7 @@ export const triggerSync = (ctx: RequestCtx, id: string, mode: 'incremental' | '
 
 export const listSyncRuns = (ctx: RequestCtx, page: PageQuery, filter: store.RunFilter) =>
   inTransaction(ctx, async (tx) => {
-    if (filter.syncConfigId !== undefined) await getRow(tx, ctx, filter.syncConfigId);
+    if (filter.syncConfigId !== undefined) await getConfigRow(tx, ctx, filter.syncConfigId);
     const { rows, total } = await store.listRuns(tx, ctx.organizationId, page, filter);
     return toPage(rows.map(runView), total, page);
   });
@@ -280,8 +282,9 @@ export const listRunEvents = (ctx: RequestCtx, id: string, page: PageQuery) =>
 export const cancelRun = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
     const run = await getRunRow(tx, ctx, id);
-    const touched = (await store.cancelIdleRun(tx, ctx.organizationId, id)) + (await store.requestCancel(tx, ctx.organizationId, id));
-    if (touched === 0)
+    const ended = await store.cancelIdleRun(tx, ctx.organizationId, id);
+    if (ended === 1) await insertRunEvent(tx, ctx.organizationId, id, { level: 'info', message: 'cancelled' });
+    else if ((await store.requestCancel(tx, ctx.organizationId, id)) === 0)
       throw run.status === 'publishing'
         ? invalid('The run is being published', [
             { path: '', code: 'publishing', message: 'What is being published can no longer be cancelled' },

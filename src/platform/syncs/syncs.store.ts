@@ -54,6 +54,38 @@ export const listEvents = (tx: Tx, organizationId: string, runId: string, page: 
     page,
   );
 
+export type DriftRow = {
+  id: string;
+  kind: 'added' | 'vanished' | 'retyped';
+  field: string;
+  from_type: string | null;
+  to_type: string | null;
+  run_id: string;
+  at: Date;
+};
+/** Newest first. */
+export const listDrift = (tx: Tx, organizationId: string, recordType: string, page: PageQuery) =>
+  readPage<DriftRow>(
+    tx('drift_events')
+      .where({ organization_id: organizationId, record_type: recordType })
+      .orderBy([
+        { column: 'at', order: 'desc' },
+        { column: 'id', order: 'desc' },
+      ])
+      .select('id', 'kind', 'field', 'from_type', 'to_type', 'run_id', 'at'),
+    page,
+  );
+
+export type NumberedEvent = EventRow & { id: string };
+/** What a run's log says after that event, oldest first. */
+export const eventsAfter = (tx: Tx, organizationId: string, runId: string, after: string, limit: number): Promise<NumberedEvent[]> =>
+  tx('sync_run_events')
+    .where({ organization_id: organizationId, run_id: runId })
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit)
+    .select<NumberedEvent[]>('id', 'at', 'level', 'message', 'data');
+
 type Written = Pick<ConfigRow, 'name' | 'mode' | 'schedule' | 'timezone' | 'enabled' | 'fields' | 'deletions' | 'alert_recipients'> & {
   max_delete_share: number;
 };

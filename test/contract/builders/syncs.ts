@@ -54,6 +54,22 @@ async function heldDeletions(fixture: Fixture) {
   return { params: { id: config.id }, body: { proposalId } };
 }
 
+async function rejectedRecord(fixture: Fixture) {
+  const config = await insertConfig(fixture);
+  await fixture.ctx.db.data.query(
+    `insert into ${tenantSchema(fixture.organization.id)}.rejections (record_type, id, code, message, run_id) values ($1, '7', 'X', 'x', $2)`,
+    [config.recordType, newId()],
+  );
+  return { params: { id: config.id }, body: { recordIds: ['7'] } };
+}
+
+async function drifted(fixture: Fixture) {
+  const config = await insertConfig(fixture);
+  const about = { id: newId(), organization_id: fixture.organization.id, record_type: config.recordType, run_id: newId() };
+  await fixture.sql((tx) => tx('drift_events').insert({ ...about, kind: 'added', field: 'alpha', to_type: 'text', at: new Date() }));
+  return { params: { id: config.id } };
+}
+
 const meaningful = {
   'body.schedule': fc.constantFrom(null, '*/15 * * * *', '0 3 * * 1-5', '30 4 1 * *'),
   'body.timezone': fc.constantFrom('UTC', 'Europe/London', 'America/New_York', 'Asia/Kolkata'),
@@ -83,6 +99,9 @@ export const syncBuilders: BuilderGroup = {
     deleteSyncConfig: { build: ownConfig },
     triggerSync: { build: async (fixture) => ({ ...(await ownConfig(fixture)), body: { mode: 'full' } }) },
     approveDeletions: { build: heldDeletions, fields: { 'body.proposalId': asBuilt } },
+    listDriftOfSyncConfig: { build: drifted },
+    listRejectionsOfSyncConfig: { build: async (fixture) => ({ params: (await rejectedRecord(fixture)).params }) },
+    retryRejections: { build: rejectedRecord, fields: { 'body.recordIds': asBuilt } },
     listRunsOfSyncConfig: { build: ownConfig },
     listSyncRuns: {
       build: async (fixture) => ({ query: { syncConfigId: (await insertConfig(fixture)).id } }),

@@ -1,0 +1,57 @@
+// Changes of the ERP's fields as operators see them: each with what of this organization uses the field. That is looked up when
+// it is shown, so a version made since is named as well.
+import type { RequestCtx } from '../../core/ctx.ts';
+import { inTransaction, type Tx } from '../../db/transaction.ts';
+import { instant } from '../../http/fields.ts';
+import { type PageQuery, toPage } from '../../http/page.ts';
+import { endpointsOfRecordType } from '../api-schemas/api-schemas.store.ts';
+import { getConfigRow } from './syncs.service.ts';
+import * as store from './syncs.store.ts';
+
+type Use = {
+  readonly kind: 'api-schema';
+  readonly version: string;
+  readonly endpoint: string;
+  readonly field: string;
+  /** As drift names it: a field of the record type, or `lines.<field>`. */
+  readonly source: string;
+};
+
+/** A label is of the field that it labels. */
+const fieldOf = (source: string): string => source.replace(/\.name$/, '');
+
+async function usesBySchemas(tx: Tx, organizationId: string, recordType: string): Promise<Use[]> {
+  const endpoints = await endpointsOfRecordType(tx, organizationId, recordType);
+  return endpoints.flatMap(({ version, endpoint }) => {
+    const common = { kind: 'api-schema' as const, version, endpoint: endpoint.name };
+    return endpoint.fields.flatMap(({ name, source, fields = [] }) => [
+      { ...common, field: name, source: fieldOf(source) },
+      ...fields.map((inner) => ({ ...common, field: `${name}.${inner.name}`, source: `${source}.${fieldOf(inner.source)}` })),
+    ]);
+  });
+}
+
+/** Whatever else comes to use fields of a record type, saved views say, adds its uses here. */
+const usesOf = (tx: Tx, organizationId: string, recordType: string): Promise<Use[]> => usesBySchemas(tx, organizationId, recordType);
+
+const affectedBy = (field: string, uses: readonly Use[]) =>
+  uses.filter(({ source }) => source === field).map(({ source: _, ...shown }) => shown);
+
+export const listDrift = (ctx: RequestCtx, configId: string, page: PageQuery) =>
+  inTransaction(ctx, async (tx) => {
+    const { record_type: recordType } = await getConfigRow(tx, ctx, configId);
+    const { rows, total } = await store.listDrift(tx, ctx.organizationId, recordType, page);
+    const uses = await usesOf(tx, ctx.organizationId, recordType);
+    const data = rows.map((row) => ({
+      id: row.id,
+      recordType,
+      kind: row.kind,
+      field: row.field,
+      fromType: row.from_type,
+      toType: row.to_type,
+      runId: row.run_id,
+      at: instant(row.at),
+      affects: affectedBy(row.field, uses),
+    }));
+    return toPage(data, total, page);
+  });

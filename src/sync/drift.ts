@@ -1,0 +1,125 @@
+// Changes of the ERP's own fields: what came, what went, what has another type. Whatever the configuration chooses to sync plays no
+// part. A change is noticed against what the last run saw, under a lock and in the transaction that remembers what is seen now, so
+// it is noticed once; from there it is brought to where operators see it, by its id, so it arrives once.
+import type { FieldMetadata, RecordTypeMetadata } from '../connectors/connector.ts';
+import type { TenantCtx } from '../core/ctx.ts';
+import { newId } from '../core/id.ts';
+import { inDataTransaction, inTransaction } from '../db/transaction.ts';
+import { isNotSetUp } from '../warehouse/generation.ts';
+import { tenantSchema } from '../warehouse/tenant-schema.ts';
+import { insertRunEvent } from './run-events.store.ts';
+import { isFinal, type RunStatus } from './run-state.ts';
+
+/** Types by field; a field of lines is called `lines.<name>`. */
+export type FieldTypes = Readonly<Record<string, string>>;
+export type Drift = {
+  readonly kind: 'added' | 'vanished' | 'retyped';
+  readonly field: string;
+  readonly from: string | null;
+  readonly to: string | null;
+};
+
+const typesOf = (fields: readonly FieldMetadata[], prefix = ''): [string, string][] =>
+  fields
+    .filter(({ syncable }) => syncable)
+    .flatMap(({ name, type, fields: inner = [] }) => [[`${prefix}${name}`, type], ...typesOf(inner, `${prefix}${name}.`)]);
+
+export const fieldTypesOf = ({ fields }: Pick<RecordTypeMetadata, 'fields'>): FieldTypes => Object.fromEntries(typesOf(fields));
+
+/** By the names of the fields. A field of lines that comes or goes with the lines themselves is not told apart. Pure. */
+export function driftBetween(before: FieldTypes, after: FieldTypes): Drift[] {
+  const [old, current] = [new Map(Object.entries(before)), new Map(Object.entries(after))];
+  const found = [...new Set([...old.keys(), ...current.keys()])].sort().flatMap((field): Drift[] => {
+    const [from, to] = [old.get(field) ?? null, current.get(field) ?? null];
+    if (from === to) return [];
+    return [{ kind: from === null ? 'added' : to === null ? 'vanished' : 'retyped', field, from, to }];
+  });
+  const kinds = new Map(found.map(({ field, kind }) => [field, kind]));
+  return found.filter(({ field, kind }) => {
+    const whole = field.split('.')[0] ?? '';
+    return whole === field || kinds.get(whole) !== kind;
+  });
+}
+
+/** Remembers the fields as they are now and what changed about them. Writes nothing where nothing did. */
+export async function noteDrift(ctx: TenantCtx, schema: string, runId: string, recordType: RecordTypeMetadata): Promise<void> {
+  const now = fieldTypesOf(recordType);
+  const wanted = JSON.stringify(now);
+  const read = `select erp_fields as before, erp_fields is not distinct from $2::jsonb as same from ${schema}.record_state where record_type = $1`;
+  type Row = { before: FieldTypes | null; same: boolean };
+  const known = await ctx.db.data.query<Row>(read, [recordType.name, wanted]);
+  if (known.rows[0]?.same === true) return;
+  await inDataTransaction(ctx.db.data, async (client) => {
+    const { rows } = await client.query<Row>(`${read} for update`, [recordType.name, wanted]);
+    if (rows[0] === undefined || rows[0].same) return;
+    const drift = rows[0].before === null ? [] : driftBetween(rows[0].before, now);
+    const made = drift.map((change) => ({ id: newId(), ...change }));
+    await client.query(
+      `insert into ${schema}.drift_outbox (id, record_type, kind, field, from_type, to_type, run_id)
+       select d.id, $1, d.kind, d.field, d."from", d."to", $2
+       from jsonb_to_recordset($3::jsonb) as d(id uuid, kind text, field text, "from" text, "to" text)`,
+      [recordType.name, runId, JSON.stringify(made)],
+    );
+    await client.query(`update ${schema}.record_state set erp_fields = $2 where record_type = $1`, [recordType.name, wanted]);
+  });
+}
+
+type OutboxRow = {
+  id: string;
+  record_type: string;
+  kind: Drift['kind'];
+  field: string;
+  from_type: string | null;
+  to_type: string | null;
+  run_id: string;
+  at: string;
+};
+
+async function readOutbox(ctx: TenantCtx, recordType: string | null): Promise<OutboxRow[]> {
+  try {
+    const { rows } = await ctx.db.data.query<OutboxRow>(
+      `select id, record_type, kind, field, from_type, to_type, run_id, at::text as at from ${tenantSchema(ctx.organizationId)}.drift_outbox
+       where $1::text is null or record_type = $1 order by at, id`,
+      [recordType],
+    );
+    return rows;
+  } catch (error) {
+    if (isNotSetUp(error)) return [];
+    throw error;
+  }
+}
+
+const fieldsOf = (rows: readonly OutboxRow[], kind: Drift['kind']): string[] =>
+  rows.filter((row) => row.kind === kind).map(({ field }) => field);
+
+/** The rows, and a line in the log of the run that noticed them, unless an earlier try brought them here already. */
+async function deliver(ctx: TenantCtx, runId: string, rows: readonly OutboxRow[]): Promise<void> {
+  await inTransaction(ctx, async (tx) => {
+    const run = await tx('sync_runs')
+      .where({ organization_id: ctx.organizationId, id: runId })
+      .forNoKeyUpdate()
+      .first<{ status: RunStatus } | undefined>('status');
+    const added = await tx('drift_events')
+      .insert(rows.map((row) => ({ ...row, organization_id: ctx.organizationId })))
+      .onConflict('id')
+      .ignore()
+      .returning<{ id: string }[]>('id');
+    if (added.length === 0 || run === undefined || isFinal(run.status)) return;
+    await insertRunEvent(tx, ctx.organizationId, runId, {
+      level: 'warning',
+      message: 'the fields of the record type changed in the ERP',
+      data: { added: fieldsOf(rows, 'added'), vanished: fieldsOf(rows, 'vanished'), retyped: fieldsOf(rows, 'retyped') },
+    });
+  });
+}
+
+/** Brings what the tenant's schema noticed to where operators see it; null for all record types. May be repeated after any crash. */
+export async function tellDrift(ctx: TenantCtx, recordType: string | null): Promise<void> {
+  const rows = await readOutbox(ctx, recordType);
+  for (const [runId, ofRun] of Map.groupBy(rows, ({ run_id }) => run_id)) {
+    await deliver(ctx, runId, ofRun);
+    await ctx.db.data.query(`delete from ${tenantSchema(ctx.organizationId)}.drift_outbox where id = any($1::uuid[])`, [
+      ofRun.map(({ id }) => id),
+    ]);
+  }
+}

@@ -1,0 +1,33 @@
+// Takes away what a tenant's schema keeps for a while only. Small transactions, one organization at a time, so that it never
+// stands in the way of a sync.
+import type { Ctx } from '../core/ctx.ts';
+import { inDataTransaction } from '../db/transaction.ts';
+import { isNotSetUp } from '../warehouse/generation.ts';
+import { tenantSchema } from '../warehouse/tenant-schema.ts';
+
+const rowsAtOnce = 1_000;
+
+async function pruneSome(ctx: Ctx, organizationId: string): Promise<number> {
+  const tombstones = `${tenantSchema(organizationId)}.tombstones`;
+  return inDataTransaction(ctx.db.data, async (client) => {
+    const { rowCount } = await client.query(
+      `delete from ${tombstones} t using (
+         select record_type, id from ${tombstones} where deleted_at < now() - interval '30 days' limit ${rowsAtOnce}) old
+       where t.record_type = old.record_type and t.id = old.id`,
+    );
+    return rowCount ?? 0;
+  });
+}
+
+/** Tombstones of records that were deleted more than 30 days ago. Stops between two steps when asked to. */
+export async function pruneTombstones(ctx: Ctx, signal: AbortSignal): Promise<void> {
+  const { rows } = await ctx.db.control.raw<{ rows: { id: string }[] }>('select id from all_organizations()');
+  for (const { id } of rows) {
+    try {
+      while (!signal.aborted && (await pruneSome(ctx, id)) === rowsAtOnce);
+    } catch (error) {
+      if (!isNotSetUp(error)) ctx.log.warn({ err: error, organizationId: id }, 'old tombstones could not be taken away');
+    }
+    if (signal.aborted) return;
+  }
+}

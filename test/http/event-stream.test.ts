@@ -1,0 +1,283 @@
+// Streams of server-sent events, shown by following a run: nothing lost, nothing twice, and nobody left holding a connection.
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import type { StreamOptions } from '../../src/http/event-stream.ts';
+import { insertRunEvent, writeRunEvent } from '../../src/sync/run-events.store.ts';
+import { base } from '../setup/api.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { type OpenStream, openStream, type StreamEvent, serve } from '../setup/event-stream.ts';
+import { makeKey, makeMember, makeOrganization } from '../setup/organization.ts';
+import { asAdmin, endOpenRuns, type SyncWorld, syncWorld, until } from '../sync/fixture.ts';
+
+/** Without a word of news nothing would be seen for a minute. */
+const quiet: StreamOptions = { pollMs: 60_000, heartbeatMs: 60_000, recheckMs: 60_000 };
+
+let database: TestDatabase;
+let world: SyncWorld;
+let key: { id: string; secret: string };
+const closing: (() => unknown)[] = [];
+
+beforeAll(async () => {
+  database = await testDatabase();
+});
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+  await endOpenRuns(database);
+});
+afterAll(() => database.close());
+
+async function begin(options: StreamOptions = quiet): Promise<{ url: string; port: number }> {
+  world = await syncWorld(database.ctx);
+  world.erp.put(1);
+  key = await makeKey(database.ctx, world.organizationId);
+  const site = await serve(createApp(database.ctx, { streams: options }));
+  closing.push(site.stop);
+  return { url: `${site.url}${base}`, port: site.port };
+}
+async function follow(url: string, runId: string, headers: Record<string, string> = {}): Promise<OpenStream> {
+  const stream = await openStream(`${url}/sync-runs/${runId}/events`, { authorization: `Bearer ${key.secret}`, ...headers });
+  closing.push(stream.close);
+  return stream;
+}
+const isLog = ({ event }: StreamEvent): boolean => event === 'log';
+const messagesOf = (events: readonly StreamEvent[]): string[] =>
+  events.filter(isLog).map(({ data }) => (data as { message: string }).message);
+const say = (runId: string, message: string) => writeRunEvent(world.tenant, runId, 'info', message);
+/** Backends that listen for streams. */
+const listening = () =>
+  asAdmin(database, async (admin) => {
+    const { rows } = await admin.raw<{ rows: { pid: number }[] }>(
+      "select pid from pg_stat_activity where query = 'listen streams' and datname = current_database()",
+    );
+    return rows.map(({ pid }) => pid);
+  });
+
+describe('following a run', () => {
+  it('shows it from the queue to its end as it happens, and then closes', async () => {
+    const { url } = await begin();
+    for (let id = 2; id <= 5; id += 1) world.erp.put(id);
+    const runId = await world.queue();
+    const stream = await follow(url, runId);
+    expect(stream.response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
+    expect(stream.response.headers.get('cache-control')).toBe('no-store');
+    expect(await stream.next()).toMatchObject({ event: 'run', id: undefined, data: { id: runId, status: 'queued', progress: null } });
+    await world.drive(runId);
+    const events = await stream.rest();
+    expect(messagesOf(events)).toEqual(['reading began', 'run succeeded']);
+    expect(events.at(-1)).toMatchObject({ event: 'end', data: { status: 'succeeded', counts: { inserted: 5 } } });
+    expect(events.filter(({ event }) => event === 'end')).toHaveLength(1);
+    expect(events.filter(({ event }) => event === 'run').map(({ data }) => (data as { status: string }).status)).toContain('running');
+    expect(
+      events.filter(({ event }) => event === 'run').map(({ data }) => (data as { progress: { phase: string } | null }).progress?.phase),
+    ).toContain('reading');
+  });
+
+  it('of a run that has ended gives its log and the end', async () => {
+    const { url } = await begin();
+    const { id } = await world.sync();
+    const events = await (await follow(url, id)).rest();
+    expect(events.map(({ event }) => event)).toEqual(['log', 'log', 'end']);
+    const list = await fetch(`${url}/sync-runs/${id}/events`, { headers: { authorization: `Bearer ${key.secret}` } });
+    expect(events.filter(isLog).map(({ data }) => data)).toEqual(((await list.json()) as { data: unknown[] }).data);
+  });
+
+  it('goes on after the last event seen: none lost, none twice', async () => {
+    const { url } = await begin();
+    const runId = await world.queue();
+    for (let n = 1; n <= 450; n += 1) await say(runId, `line ${n}`);
+    const seen: StreamEvent[] = [];
+    for (const upTo of ['line 7', 'line 200', 'line 333']) {
+      const last = seen.at(-1)?.id;
+      const stream = await follow(url, runId, last === undefined ? {} : { 'last-event-id': last });
+      seen.push(...(await stream.until(({ data }) => (data as { message: string }).message === upTo)).filter(isLog));
+      stream.close();
+    }
+    await say(runId, 'line 451');
+    await endOpenRuns(database);
+    const stream = await follow(url, runId, { 'last-event-id': seen.at(-1)?.id ?? '' });
+    seen.push(...(await stream.rest()));
+    expect(messagesOf(seen)).toEqual(Array.from({ length: 451 }, (_, index) => `line ${index + 1}`));
+  });
+
+  it('never passes over an event that another one overtook: they are written one after the other', async () => {
+    const { url } = await begin();
+    const runId = await world.queue();
+    const stream = await follow(url, runId);
+    let overtaking: Promise<void> | undefined;
+    await inTransaction(world.tenant, async (tx) => {
+      await tx('sync_runs').where({ id: runId }).update({ attempt: 1 });
+      await insertRunEvent(tx, world.organizationId, runId, { level: 'info', message: 'first' });
+      overtaking = say(runId, 'second');
+      await until(() =>
+        asAdmin(database, async (admin) => {
+          const { rows } = await admin.raw<{ rows: unknown[] }>(
+            "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
+          );
+          return rows.length > 0;
+        }),
+      );
+    });
+    await overtaking;
+    expect(messagesOf(await stream.until(({ data }) => (data as { message: string }).message === 'second'))).toEqual(['first', 'second']);
+  });
+
+  it('finds by itself what no word came of', async () => {
+    const { url } = await begin({ ...quiet, pollMs: 50 });
+    const runId = await world.queue();
+    const stream = await follow(url, runId);
+    await stream.next();
+    await asAdmin(database, async (admin) => {
+      await admin.raw('alter table sync_run_events disable trigger tell_followers');
+      await admin('sync_run_events').insert({ organization_id: world.organizationId, run_id: runId, level: 'info', message: 'silent' });
+      await admin.raw('alter table sync_run_events enable trigger tell_followers');
+    });
+    expect(messagesOf(await stream.until(isLog))).toEqual(['silent']);
+  });
+
+  it('sends a comment now and then, so that the connection is known to live', async () => {
+    const { url } = await begin({ ...quiet, heartbeatMs: 20 });
+    const runId = await world.queue();
+    const stream = await follow(url, runId);
+    const waiting = stream.until(isLog);
+    await until(async () => stream.comments.length >= 3);
+    await say(runId, 'still there');
+    expect(messagesOf(await waiting)).toEqual(['still there']);
+  });
+});
+
+describe('one listening connection', () => {
+  it('serves all streams of a process, and is closed after the last', async () => {
+    const { url } = await begin();
+    const runId = await world.queue();
+    const streams = await Promise.all([1, 2, 3].map(() => follow(url, runId)));
+    for (const stream of streams) await stream.next();
+    expect(await until(async () => (await listening()).length === 1 && 'one')).toBe('one');
+    await say(runId, 'to all');
+    for (const stream of streams) expect(messagesOf(await stream.until(isLog))).toEqual(['to all']);
+    for (const stream of streams) stream.close();
+    expect(await until(async () => (await listening()).length === 0 && 'none')).toBe('none');
+  });
+
+  it('that breaks costs nothing', async () => {
+    const { url } = await begin();
+    const runId = await world.queue();
+    const stream = await follow(url, runId);
+    await stream.next();
+    const [pid] = await until(async () => {
+      const pids = await listening();
+      return pids.length === 1 && pids;
+    });
+    await asAdmin(database, (admin) => admin.raw('select pg_terminate_backend(?)', [pid ?? 0]));
+    await say(runId, 'unheard');
+    expect(messagesOf(await stream.until(isLog))).toEqual(['unheard']);
+  });
+});
+
+describe('before the first event', () => {
+  const refusal = async (url: string, runId: string, headers: Record<string, string>) => {
+    const { response } = await follow(url, runId, headers);
+    return [response.status, response.headers.get('content-type')?.split(';')[0]];
+  };
+  const json = 'application/json';
+
+  it('a failure is an ordinary error answer', async () => {
+    const { url } = await begin();
+    const runId = await world.queue();
+    const foreign = await makeOrganization(database.ctx);
+    const other = await makeKey(database.ctx, foreign.id);
+    const blind = await makeMember(database.ctx, world.organizationId, ['team:read']);
+    const blindKey = await makeKey(database.ctx, world.organizationId, { createdBy: blind.id });
+    expect(await refusal(url, runId, { authorization: 'Bearer psk_no' })).toEqual([401, json]);
+    expect(await refusal(url, runId, { authorization: `Bearer ${blindKey.secret}` })).toEqual([403, json]);
+    expect(await refusal(url, runId, { authorization: `Bearer ${other.secret}` })).toEqual([404, json]);
+    expect(await refusal(url, 'x', {})).toEqual([400, json]);
+    expect(await refusal(url, runId, { 'last-event-id': 'abc' })).toEqual([400, json]);
+    expect(await refusal(url, runId, { 'last-event-id': '9'.repeat(30) })).toEqual([400, json]);
+    expect(await refusal(url, runId, { accept: 'text/html' })).toEqual([406, json]);
+  });
+
+  it.each([
+    ['*/*', json],
+    ['application/json', json],
+    ['text/event-stream;q=0.5, application/json', json],
+    ['text/event-stream, */*', 'text/event-stream'],
+  ])('Accept: %s is answered with %s', async (accept, type) => {
+    const { url } = await begin();
+    const runId = await world.queue();
+    expect(await refusal(url, runId, { accept })).toEqual([200, type]);
+  });
+});
+
+describe('a stream ends', () => {
+  it('soon after its key is revoked', async () => {
+    const { url } = await begin({ ...quiet, recheckMs: 50 });
+    const stream = await follow(url, await world.queue());
+    await stream.next();
+    await inTransaction(world.tenant, (tx) => tx('api_keys').where({ id: key.id }).update({ revoked_at: tx.fn.now() }));
+    expect((await stream.rest()).map(({ event, data }) => [event, (data as { error: { code: string } }).error.code])).toEqual([
+      ['error', 'UNAUTHORIZED'],
+    ]);
+  });
+
+  it('soon after the permission is taken away', async () => {
+    const { url } = await begin({ ...quiet, recheckMs: 50 });
+    const member = await makeMember(database.ctx, world.organizationId, ['sync:read']);
+    key = await makeKey(database.ctx, world.organizationId, { createdBy: member.id });
+    const stream = await follow(url, await world.queue());
+    await stream.next();
+    await inTransaction(world.tenant, (tx) => tx('memberships').where({ user_id: member.id }).delete());
+    expect((await stream.rest()).map(({ event, data }) => [event, (data as { error: { code: string } }).error.code])).toEqual([
+      ['error', 'FORBIDDEN'],
+    ]);
+  });
+
+  it('cleanly when the service stops, and new ones are refused', async () => {
+    const stopping = new AbortController();
+    const { url } = await begin({ ...quiet, stopping: stopping.signal });
+    const runId = await world.queue();
+    const stream = await follow(url, runId);
+    await stream.next();
+    stopping.abort();
+    expect(await stream.rest()).toEqual([]);
+    expect((await follow(url, runId)).response.status).toBe(503);
+  });
+
+  it('when its client does not read', async () => {
+    const { url, port } = await begin({ ...quiet, stallMs: 100 });
+    const runId = await world.queue();
+    await asAdmin(database, (admin) =>
+      admin.raw(
+        `insert into sync_run_events (organization_id, run_id, level, message, data)
+         select ?, ?, 'info', 'long', jsonb_build_object('text', repeat('x', 500000)) from generate_series(1, 60)`,
+        [world.organizationId, runId],
+      ),
+    );
+    const socket = connect(port, '127.0.0.1');
+    closing.push(() => socket.destroy());
+    socket.pause();
+    const path = new URL(`${url}/sync-runs/${runId}/events`).pathname;
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nAuthorization: Bearer ${key.secret}\r\n\r\n`);
+    await until(async () => (await listening()).length === 1);
+    await until(async () => (await listening()).length === 0);
+    socket.resume();
+    await once(socket, 'close');
+  });
+});
+
+describe('open streams of one credential', () => {
+  it('are bounded; one that is closed makes room', async () => {
+    const { url } = await begin({ ...quiet, perCredential: 2 });
+    const runId = await world.queue();
+    const [first] = [await follow(url, runId), await follow(url, runId)];
+    const third = await follow(url, runId);
+    expect([third.response.status, third.response.headers.get('retry-after')]).toEqual([429, '5']);
+    expect(JSON.parse(third.refused).error).toMatchObject({ code: 'RATE_LIMIT_EXCEEDED', details: [{ code: 'too_many_streams' }] });
+    const other = await makeKey(database.ctx, world.organizationId);
+    expect((await follow(url, runId, { authorization: `Bearer ${other.secret}` })).response.status).toBe(200);
+    first.close();
+    expect(await until(async () => (await follow(url, runId)).response.status === 200 && 'room')).toBe('room');
+  });
+});

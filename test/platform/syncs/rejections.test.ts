@@ -1,0 +1,106 @@
+// The inbox of records that could not be stored, and reading them again at once.
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../../src/app.ts';
+import { inTransaction } from '../../../src/db/transaction.ts';
+import { type Api, apiOf, codesOf } from '../../setup/api.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { makeKey } from '../../setup/organization.ts';
+import { datedFields, endOpenRuns, memoryErp, type SyncWorld, syncWorld } from '../../sync/fixture.ts';
+
+let database: TestDatabase;
+let world: SyncWorld;
+let api: Api;
+beforeAll(async () => {
+  database = await testDatabase();
+});
+afterEach(() => endOpenRuns(database));
+afterAll(() => database.close());
+
+/** Two records that can't be stored, met by a full run; a third met by a later, incremental one. */
+async function begin(): Promise<{ first: string; second: string }> {
+  world = await syncWorld(database.ctx, memoryErp(datedFields));
+  api = apiOf(createApp(database.ctx), (await makeKey(database.ctx, world.organizationId, { permissions: ['write'] })).secret);
+  world.erp.put(1);
+  for (const id of ['2', '3']) world.erp.rejects.set(id, { id, code: 'VALUE_UNSTORABLE', message: `no ${id}` });
+  const first = await world.sync('full');
+  world.erp.rejects.set('4', { id: '4', code: 'VALUE_UNSTORABLE', message: 'no 4' });
+  const second = await world.sync('incremental');
+  expect([first.status, second.status, second.mode]).toEqual(['partial', 'partial', 'incremental']);
+  return { first: first.id, second: second.id };
+}
+const inbox = async () => (await api('get', `/sync-configs/${world.configId}/rejections`)).body;
+const retry = (body?: object) => api('post', `/sync-configs/${world.configId}/rejections/retry`, body);
+const heal = (id: string): void => {
+  world.erp.rejects.delete(id);
+  world.erp.put(id, {}, { modifiedAt: '2020-01-01T00:00:00Z' });
+};
+
+describe('GET /sync-configs/{id}/rejections', () => {
+  it('lists what is open across runs, with its reason, its age and how often it was tried', async () => {
+    const { second } = await begin();
+    const { data, pagination } = await inbox();
+    expect(pagination.total).toBe(3);
+    expect(data.map(({ id, code, message, attempts, runId }: Record<string, unknown>) => [id, code, message, attempts, runId])).toEqual([
+      ['2', 'VALUE_UNSTORABLE', 'no 2', 2, second],
+      ['3', 'VALUE_UNSTORABLE', 'no 3', 2, second],
+      ['4', 'VALUE_UNSTORABLE', 'no 4', 1, second],
+    ]);
+    for (const { firstSeenAt, lastSeenAt } of data) expect(lastSeenAt >= firstSeenAt).toBe(true);
+  });
+
+  it('lists no more what was stored since, or is gone', async () => {
+    await begin();
+    heal('2');
+    world.erp.rejects.delete('3');
+    await world.sync('incremental');
+    expect((await inbox()).data.map(({ id }: { id: string }) => id)).toEqual(['4']);
+  });
+});
+
+describe('POST /sync-configs/{id}/rejections/retry', () => {
+  it('makes a run that reads them again, however old their changes are', async () => {
+    await begin();
+    for (const id of ['2', '3', '4']) heal(id);
+    const answer = await retry({ recordIds: ['2', '4'] });
+    expect([answer.status, answer.body]).toMatchObject([202, { mode: 'incremental', trigger: 'manual', status: 'queued' }]);
+    expect(await world.drive(answer.body.id)).toMatchObject({
+      status: 'succeeded',
+      mode: 'incremental',
+      counts: { inserted: 3, rejected: 0 },
+    });
+    expect((await inbox()).data).toEqual([]);
+    const audit = await inTransaction(world.tenant, (tx) => tx('audit_log').where({ action: 'sync-config.retry-rejections' }));
+    expect(audit).toMatchObject([{ target_id: world.configId, changes: { records: 2, runId: answer.body.id } }]);
+  });
+
+  it('without ids is about all of them; asked again it answers with the run that waits', async () => {
+    await begin();
+    const first = await retry();
+    expect([first.status, (await retry({})).body.id]).toEqual([202, first.body.id]);
+  });
+
+  it('waits behind a run that may be past that step', async () => {
+    await begin();
+    const running = await world.queue('full');
+    const lease = await world.claim();
+    const answer = await retry();
+    expect([answer.status, answer.body.id === running]).toEqual([202, false]);
+    await world.work(lease);
+    expect(await world.drive(answer.body.id)).toMatchObject({ status: 'partial' });
+  });
+
+  it('422 for records that are not rejected, and where none is', async () => {
+    await begin();
+    const some = await retry({ recordIds: ['1', '2', '9'] });
+    expect([some.status, some.body.error.details.map(({ path, code }: Record<string, string>) => [path, code])]).toEqual([
+      422,
+      [
+        ['recordIds[0]', 'not_rejected'],
+        ['recordIds[2]', 'not_rejected'],
+      ],
+    ]);
+    for (const id of ['2', '3', '4']) heal(id);
+    await world.sync('incremental');
+    expect(codesOf(await retry())).toEqual(['nothing_rejected']);
+  });
+});

@@ -1,0 +1,83 @@
+// Reads server-sent events as a client would, one by one, over a connection of its own.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Express } from 'express';
+
+export type StreamEvent = { readonly event: string; readonly id: string | undefined; readonly data: unknown };
+export type OpenStream = {
+  readonly response: Response;
+  /** The body of an answer that is no stream. */
+  readonly refused: string;
+  /** Comments that came so far, the heartbeats. */
+  readonly comments: string[];
+  /** Undefined when the stream has ended. */
+  next(): Promise<StreamEvent | undefined>;
+  /** Up to and with the first that fits; throws when the stream ends before. */
+  until(fits: (event: StreamEvent) => boolean): Promise<StreamEvent[]>;
+  rest(): Promise<StreamEvent[]>;
+  close(): void;
+};
+
+function eventOf(block: string, comments: string[]): StreamEvent | undefined {
+  const fields = new Map<string, string>();
+  for (const line of block.split('\n')) {
+    const colon = line.indexOf(':');
+    if (colon === 0) comments.push(line.slice(1).trim());
+    else fields.set(line.slice(0, colon), line.slice(colon + 1).trim());
+  }
+  const event = fields.get('event');
+  return event === undefined ? undefined : { event, id: fields.get('id'), data: JSON.parse(fields.get('data') ?? 'null') };
+}
+
+export async function openStream(url: string, headers: Record<string, string>): Promise<OpenStream> {
+  const abort = new AbortController();
+  const response = await fetch(url, { headers: { accept: 'text/event-stream', ...headers }, signal: abort.signal });
+  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
+  const refused = isStream ? '' : await response.text();
+  const reader = !isStream ? undefined : response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  const comments: string[] = [];
+  let text = '';
+  const next = async (): Promise<StreamEvent | undefined> => {
+    for (;;) {
+      const end = text.indexOf('\n\n');
+      if (end >= 0) {
+        const event = eventOf(text.slice(0, end), comments);
+        text = text.slice(end + 2);
+        if (event !== undefined) return event;
+        continue;
+      }
+      const chunk = await reader?.read();
+      if (chunk === undefined || chunk.done) return undefined;
+      text += chunk.value;
+    }
+  };
+  const until = async (fits: (event: StreamEvent) => boolean): Promise<StreamEvent[]> => {
+    const seen: StreamEvent[] = [];
+    for (;;) {
+      const event = await next();
+      if (event === undefined) throw new Error(`the stream ended after ${JSON.stringify(seen)}`);
+      seen.push(event);
+      if (fits(event)) return seen;
+    }
+  };
+  const rest = async (): Promise<StreamEvent[]> => {
+    const seen: StreamEvent[] = [];
+    for (let event = await next(); event !== undefined; event = await next()) seen.push(event);
+    return seen;
+  };
+  return { response, refused, comments, next, until, rest, close: () => abort.abort() };
+}
+
+export async function serve(app: Express): Promise<{ url: string; port: number; stop(): Promise<void> }> {
+  const server = createServer(app);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    stop: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

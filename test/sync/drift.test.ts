@@ -1,0 +1,240 @@
+// Changes of the ERP's fields: noticed once, shown once with what they touch, whatever dies in between.
+import type { Knex } from 'knex';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import { newId } from '../../src/core/id.ts';
+import { openKnex } from '../../src/db/connect.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { driftBetween, tellDrift } from '../../src/sync/drift.ts';
+import { type Api, apiOf } from '../setup/api.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { makeKey } from '../setup/organization.ts';
+import { endOpenRuns, erpError, field, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
+
+let database: TestDatabase;
+let admin: Knex;
+beforeAll(async () => {
+  database = await testDatabase();
+  admin = openKnex(database.address, null, 1);
+  await admin.raw(`
+    create table refusals (on_or_off boolean);
+    grant select on refusals to portal_service;
+    create function refuse() returns trigger language plpgsql as $$
+    begin
+      if exists (select from refusals) then raise exception 'refused by the test'; end if;
+      return new;
+    end $$;
+    create trigger refusing before insert on drift_events for each row execute function refuse();`);
+});
+afterEach(async () => {
+  await admin('refusals').delete();
+  await endOpenRuns(database);
+});
+afterAll(async () => {
+  await admin.destroy();
+  await database.close();
+});
+
+const lines = (...inner: string[]) =>
+  field(
+    'lines',
+    'lines',
+    inner.map((name) => field(name)),
+  );
+const before = [field('name'), field('total', 'number'), lines('item', 'memo')];
+const after = [field('name'), field('total', 'text'), field('note'), lines('item', 'rate')];
+const changes = [
+  ['vanished', 'lines.memo', 'text', null],
+  ['added', 'lines.rate', null, 'text'],
+  ['added', 'note', null, 'text'],
+  ['retyped', 'total', 'number', 'text'],
+];
+
+async function synced(): Promise<{ world: SyncWorld; api: Api }> {
+  const world = await syncWorld(database.ctx, memoryErp(before));
+  world.erp.put(1, {}, { lines: [] });
+  expect((await world.sync()).status).toBe('succeeded');
+  return { world, api: apiOf(createApp(database.ctx), (await makeKey(database.ctx, world.organizationId)).secret) };
+}
+const become = (world: SyncWorld, fields: typeof before): void => {
+  world.erp.fields = [...fields];
+};
+/** The metadata in store counts as old. */
+const metadataAges = (world: SyncWorld) =>
+  inTransaction(world.tenant, (tx) => tx('erp_metadata').update({ refreshed_at: '2020-01-01T00:00:00Z' }));
+type Shown = { kind: string; field: string; fromType: string | null; toType: string | null; runId: string; affects: unknown[] };
+const shown = async (world: SyncWorld, api: Api): Promise<Shown[]> => {
+  const { status, body } = await api('get', `/sync-configs/${world.configId}/drift`);
+  expect(status).toBe(200);
+  return body.data;
+};
+const inWords = (events: readonly Shown[]) =>
+  events
+    .map(({ kind, field: name, fromType, toType }) => [kind, name, fromType, toType])
+    .sort((a, b) => String(a[1]).localeCompare(String(b[1])));
+const outbox = (world: SyncWorld) => world.query(`select * from ${world.schema}.drift_outbox`);
+const told = async (world: SyncWorld, runId: string) =>
+  (await world.events(runId)).filter((message) => message === 'the fields of the record type changed in the ERP').length;
+
+describe('driftBetween', () => {
+  it.each([
+    [{}, {}, []],
+    [{ a: 'text' }, { a: 'text' }, []],
+    [{ a: 'text' }, { b: 'text' }, ['vanished a', 'added b']],
+    [{ a: 'text' }, { a: 'list' }, ['retyped a']],
+    [{ lines: 'lines', 'lines.x': 'text' }, {}, ['vanished lines']],
+    [{}, { lines: 'lines', 'lines.x': 'text' }, ['added lines']],
+    [{ lines: 'lines' }, { lines: 'lines', 'lines.x': 'text' }, ['added lines.x']],
+    [{ lines: 'lines', 'lines.x': 'text' }, { lines: 'text' }, ['retyped lines', 'vanished lines.x']],
+    [{ __proto__: null, constructor: 'text' }, {}, ['vanished constructor']],
+  ])('%j → %j: %j', (from, to, expected) => {
+    expect(
+      driftBetween(from as Record<string, string>, to as Record<string, string>).map(({ kind, field: name }) => `${kind} ${name}`),
+    ).toEqual(expected);
+  });
+});
+
+describe('drift', () => {
+  it('is none at a first sync, and none while the fields stay', async () => {
+    const { world, api } = await synced();
+    expect(await shown(world, api)).toEqual([]);
+    await metadataAges(world);
+    await world.sync();
+    expect(await shown(world, api)).toEqual([]);
+  });
+
+  it('names fields that came, went and have another type, with the run that noticed it', async () => {
+    const { world, api } = await synced();
+    become(world, after);
+    await metadataAges(world);
+    const run = await world.sync();
+    const events = await shown(world, api);
+    expect(inWords(events)).toEqual(changes);
+    expect(new Set(events.map(({ runId }) => runId))).toEqual(new Set([run.id]));
+    expect(await told(world, run.id)).toBe(1);
+    expect(await outbox(world)).toEqual([]);
+    await world.sync();
+    expect(await shown(world, api)).toHaveLength(changes.length);
+  });
+
+  it('is not what a person chose to sync, or no longer to', async () => {
+    const { world, api } = await synced();
+    for (const fields of [['name'], ['name', 'total'], null]) {
+      await world.changeConfig({ fields });
+      expect((await world.sync()).status).toBe('succeeded');
+    }
+    expect(await shown(world, api)).toEqual([]);
+  });
+
+  it('names drafts, published and deprecated versions that use the field, and no others', async () => {
+    const { world, api } = await synced();
+    const user = await inTransaction(world.tenant, (tx) => tx('memberships').first<{ user_id: string }>('user_id'));
+    const schema = (version: string, status: string, endpoints: object[]) =>
+      inTransaction(world.tenant, (tx) =>
+        tx('api_schemas').insert({
+          id: newId(),
+          organization_id: world.organizationId,
+          version,
+          status,
+          created_by: user.user_id,
+          endpoints: JSON.stringify(endpoints),
+          ...(status !== 'draft' && { bindings: '{}', openapi: '{}', published_at: new Date() }),
+        }),
+      );
+    const endpoint = (name: string, recordType: string, ...fields: object[]) => ({ name, recordType, fields });
+    await schema('v1', 'published', [
+      endpoint('things', 'thing', { name: 'amount', source: 'total' }),
+      endpoint('others', 'other', { name: 'amount', source: 'total' }),
+    ]);
+    await schema('v2', 'deprecated', [
+      endpoint('things', 'thing', {
+        name: 'rows',
+        source: 'lines',
+        fields: [
+          { name: 'remark', source: 'memo' },
+          { name: 'label', source: 'memo.name' },
+        ],
+      }),
+    ]);
+    await schema('v3', 'retired', [endpoint('things', 'thing', { name: 'amount', source: 'total' })]);
+    await schema('v4', 'draft', [endpoint('items', 'thing', { name: 'sum', source: 'total' }, { name: 'sumName', source: 'total.name' })]);
+    become(world, after);
+    await metadataAges(world);
+    await world.sync();
+    const events = await shown(world, api);
+    const affects = (name: string) => events.find(({ field: one }) => one === name)?.affects;
+    const use = (version: string, at: string, name: string) => ({ kind: 'api-schema', version, endpoint: at, field: name });
+    expect(affects('total')).toEqual([use('v4', 'items', 'sum'), use('v4', 'items', 'sumName'), use('v1', 'things', 'amount')]);
+    expect(affects('lines.memo')).toEqual([use('v2', 'things', 'rows.remark'), use('v2', 'things', 'rows.label')]);
+    expect([affects('note'), affects('lines.rate')]).toEqual([[], []]);
+  });
+});
+
+describe('a change is told exactly once', () => {
+  it('when the process dies after noticing it', async () => {
+    const { world, api } = await synced();
+    become(world, after);
+    await metadataAges(world);
+    await admin('refusals').insert({ on_or_off: true });
+    const runId = await world.queue();
+    await world.work(await world.claim());
+    expect([await shown(world, api), (await outbox(world)).length]).toEqual([[], changes.length]);
+    await admin('refusals').delete();
+    expect((await world.drive(runId)).status).toBe('succeeded');
+    expect(inWords(await shown(world, api))).toEqual(changes);
+    expect([await told(world, runId), await outbox(world)]).toEqual([1, []]);
+  });
+
+  it('when it dies between telling it and forgetting that it had to', async () => {
+    const { world, api } = await synced();
+    become(world, after);
+    await metadataAges(world);
+    await admin('refusals').insert({ on_or_off: true });
+    const runId = await world.queue();
+    await world.work(await world.claim());
+    const kept = await outbox(world);
+    await admin('refusals').delete();
+    await world.drive(runId);
+    await database.ctx.db.data.query(
+      `insert into ${world.schema}.drift_outbox select * from jsonb_populate_recordset(null::${world.schema}.drift_outbox, $1)`,
+      [JSON.stringify(kept)],
+    );
+    await Promise.all([tellDrift(world.tenant, null), tellDrift(world.tenant, 'thing')]);
+    expect(inWords(await shown(world, api))).toEqual(changes);
+    expect([await told(world, runId), await outbox(world)]).toEqual([1, []]);
+  });
+
+  it('when the run that noticed it fails right after', async () => {
+    const { world, api } = await synced();
+    become(world, after);
+    await metadataAges(world);
+    world.erp.onCall = ({ operation }) => {
+      if (operation === 'now') throw erpError('forbidden', 'NO');
+    };
+    expect((await world.sync()).status).toBe('failed');
+    expect(inWords(await shown(world, api))).toEqual(changes);
+    world.erp.onCall = () => undefined;
+    await world.sync();
+    expect(await shown(world, api)).toHaveLength(changes.length);
+  });
+});
+
+describe('a warehouse that an older version of this service made', () => {
+  it('is brought up to date by the next run', async () => {
+    const { world, api } = await synced();
+    world.erp.rejects.set('2', { id: '2', code: 'X', message: 'no' });
+    await world.sync();
+    await admin.raw(`drop table ${world.schema}.drift_outbox;
+      alter table ${world.schema}.record_state drop column erp_fields;
+      alter table ${world.schema}.rejections drop column attempts, drop column last_seen_at, drop column last_run_id`);
+    expect((await api('get', `/sync-configs/${world.configId}/rejections`)).body.data).toMatchObject([
+      { id: '2', attempts: 1, runId: null },
+    ]);
+    const run = await world.sync();
+    expect(run.status).toBe('partial');
+    expect((await api('get', `/sync-configs/${world.configId}/rejections`)).body.data).toMatchObject([
+      { id: '2', attempts: 2, runId: run.id },
+    ]);
+    expect(await shown(world, api)).toEqual([]);
+  });
+});

@@ -1,0 +1,125 @@
+// A run's last event and its last state are one: whoever waits for the state finds the event, and whatever else hangs on it.
+import type { Knex } from 'knex';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import { openKnex } from '../../src/db/connect.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { findConfig } from '../../src/sync/runs.store.ts';
+import { apiOf } from '../setup/api.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { makeKey } from '../setup/organization.ts';
+import { endOpenRuns, erpError, type SyncWorld, syncWorld } from './fixture.ts';
+
+let database: TestDatabase;
+let admin: Knex;
+beforeAll(async () => {
+  database = await testDatabase();
+  admin = openKnex(database.address, null, 1);
+  await admin.raw(`
+    create table refusals (table_name text, pattern text);
+    grant select on refusals to portal_service;
+    create function refuse() returns trigger language plpgsql as $$
+    begin
+      if exists (select from refusals r where r.table_name = tg_table_name and to_jsonb(new)::text like r.pattern) then
+        raise exception 'refused by the test';
+      end if;
+      return new;
+    end $$;
+    create trigger refusing before insert on sync_run_events for each row execute function refuse();
+    create trigger refusing before update on sync_configs for each row execute function refuse();`);
+});
+afterEach(async () => {
+  await admin('refusals').delete();
+  await endOpenRuns(database);
+});
+afterAll(async () => {
+  await admin.destroy();
+  await database.close();
+});
+
+const refuse = (table: string, pattern: string) => admin('refusals').insert({ table_name: table, pattern });
+const pausedReason = (world: SyncWorld) =>
+  inTransaction(world.tenant, async (tx) => (await findConfig(tx, world.organizationId, world.configId))?.paused_reason);
+
+/** The worker meets a database that refuses that write, as if it had died right before it; then another one takes the run up. */
+async function interrupted(world: SyncWorld, table: string, pattern: string) {
+  await refuse(table, pattern);
+  const runId = await world.queue();
+  await world.work(await world.claim());
+  const between = await world.row(runId);
+  const said = await world.events(runId);
+  await admin('refusals').delete();
+  await admin('sync_runs').where({ id: runId }).update({ lease_until: '2020-01-01' });
+  return { runId, between, said, after: await world.drive(runId) };
+}
+
+describe('the last event of a run', () => {
+  it.each([
+    ['run succeeded', 'succeeded', (world: SyncWorld) => world.erp.put(1)],
+    ['run partial', 'partial', (world: SyncWorld) => world.erp.rejects.set('2', { id: '2', code: 'X', message: 'no' })],
+  ])('%s comes with the state', async (message, status, prepare) => {
+    const world = await syncWorld(database.ctx);
+    world.erp.put(1);
+    prepare(world);
+    const { runId, between, said, after } = await interrupted(world, 'sync_run_events', `%${message}%`);
+    expect([between.status, said.includes(message)]).toEqual(['publishing', false]);
+    expect(after.status).toBe(status);
+    expect((await world.events(runId)).filter((one) => one === message)).toHaveLength(1);
+  });
+
+  it('failed: comes with the state', async () => {
+    const world = await syncWorld(database.ctx);
+    world.erp.onCall = () => {
+      throw erpError('forbidden', 'NOT_ALLOWED');
+    };
+    const { runId, between, after } = await interrupted(world, 'sync_run_events', '%failed: %');
+    expect(between.status).toBe('running');
+    expect(after.status).toBe('failed');
+    expect(await world.events(runId)).toEqual(['failed: the ERP says NOT_ALLOWED']);
+  });
+
+  it('waiting: comes with the state', async () => {
+    const world = await syncWorld(database.ctx);
+    world.erp.put(1);
+    world.erp.onCall = () => {
+      world.erp.onCall = () => undefined;
+      throw erpError('down', 'AWAY');
+    };
+    const { between } = await interrupted(world, 'sync_run_events', '%waiting: %');
+    expect(between.status).toBe('running');
+  });
+
+  it('is written for a run that is cancelled before anybody worked on it', async () => {
+    const world = await syncWorld(database.ctx);
+    const api = apiOf(createApp(database.ctx), (await makeKey(database.ctx, world.organizationId, { permissions: ['write'] })).secret);
+    const runId = await world.queue();
+    expect((await api('post', `/sync-runs/${runId}/cancel`)).body.status).toBe('cancelled');
+    expect(await world.events(runId)).toEqual(['cancelled']);
+  });
+});
+
+describe('the pause of a configuration', () => {
+  const badCredentials = (world: SyncWorld): void => {
+    world.erp.onCall = () => {
+      throw erpError('credentials', 'KEY_REVOKED');
+    };
+  };
+
+  it('comes with the failure that causes it', async () => {
+    const world = await syncWorld(database.ctx);
+    badCredentials(world);
+    const { between, after } = await interrupted(world, 'sync_configs', '%KEY_REVOKED%');
+    expect(between.status).toBe('running');
+    expect(after).toMatchObject({ status: 'failed', error: { code: 'KEY_REVOKED' } });
+    expect(await pausedReason(world)).toMatchObject({ code: 'KEY_REVOKED' });
+  });
+
+  it('ends with the success that proves it over', async () => {
+    const world = await syncWorld(database.ctx);
+    world.erp.put(1);
+    await world.changeConfig({ paused_reason: JSON.stringify({ code: 'X', message: 'x', fix: 'x' }) });
+    const { between, after } = await interrupted(world, 'sync_configs', '%"paused_reason": null%');
+    expect([between.status, after.status]).toEqual(['publishing', 'succeeded']);
+    expect(await pausedReason(world)).toBeNull();
+  });
+});

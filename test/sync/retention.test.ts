@@ -1,0 +1,76 @@
+// What is kept for a while only goes when its time is over, and nothing else.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newId } from '../../src/core/id.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { pruneTombstones } from '../../src/sync/retention.ts';
+import { dropTenantSchema } from '../../src/warehouse/tenant-schema.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { makeOrganization } from '../setup/organization.ts';
+import { noSignal, type SyncWorld, syncWorld } from './fixture.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await testDatabase();
+});
+afterAll(() => database.close());
+
+const bury = (world: SyncWorld, from: number, to: number, days: number) =>
+  world.query(
+    `insert into ${world.schema}.tombstones (record_type, id, generation, deleted_at)
+     select 'thing', n::text, 1, now() - make_interval(days => $3) from generate_series($1::int, $2::int) n`,
+    [from, to, days],
+  );
+const buried = async (world: SyncWorld) =>
+  (await world.query<{ id: string }>(`select id from ${world.schema}.tombstones order by id::int`)).map(({ id }) => id);
+
+describe('tombstones', () => {
+  it('go after 30 days, however many there are, in every organization; one without a warehouse is no hindrance', async () => {
+    const worlds = [await syncWorld(database.ctx), await syncWorld(database.ctx)];
+    await dropTenantSchema(database.ctx, (await makeOrganization(database.ctx)).id);
+    for (const world of worlds) {
+      world.erp.put(1);
+      await world.sync();
+      await bury(world, 1, 2_500, 31);
+      await bury(world, 3_001, 3_002, 29);
+    }
+    await pruneTombstones(database.ctx, noSignal);
+    expect(await Promise.all(worlds.map(buried))).toEqual([
+      ['3001', '3002'],
+      ['3001', '3002'],
+    ]);
+  });
+
+  it('stay when the process is stopping', async () => {
+    const world = await syncWorld(database.ctx);
+    world.erp.put(1);
+    await world.sync();
+    await bury(world, 1, 5, 40);
+    await pruneTombstones(database.ctx, AbortSignal.abort());
+    expect(await buried(world)).toHaveLength(5);
+  });
+});
+
+describe('rejections', () => {
+  it('stay until they are solved', async () => {
+    const world = await syncWorld(database.ctx);
+    world.erp.rejects.set('2', { id: '2', code: 'X', message: 'no' });
+    await world.sync();
+    await world.query(`update ${world.schema}.rejections set first_seen_at = '2020-01-01', last_seen_at = '2020-01-01'`);
+    await pruneTombstones(database.ctx, noSignal);
+    await database.ctx.db.control.raw('select prune_expired(), prune_mails(), prune_drift_events()');
+    expect(await world.query(`select id from ${world.schema}.rejections`)).toEqual([{ id: '2' }]);
+  });
+});
+
+describe('changes of fields', () => {
+  it('are shown for a year', async () => {
+    const world = await syncWorld(database.ctx);
+    const about = { organization_id: world.organizationId, record_type: 'thing', kind: 'added', to_type: 'text', run_id: newId() };
+    await inTransaction(world.tenant, async (tx) => {
+      await tx('drift_events').insert({ ...about, id: newId(), field: 'old', at: tx.raw("now() - interval '366 days'") });
+      await tx('drift_events').insert({ ...about, id: newId(), field: 'new', at: tx.raw("now() - interval '364 days'") });
+    });
+    await database.ctx.db.control.raw('select prune_drift_events()');
+    expect(await inTransaction(world.tenant, (tx) => tx('drift_events').select('field'))).toEqual([{ field: 'new' }]);
+  });
+});
