@@ -85,7 +85,7 @@ export type PageRequest = {
 export type Page = {
   readonly records: readonly SourceRecord[];
   readonly rejected: readonly RejectedRecord[];
-  /** Ids ascend over pages. Null only when the page is empty. */
+  /** Ids ascend over pages, integers as numbers, texts by their bytes. Null only when the page is empty. */
   readonly lastId: string | null;
   readonly hasMore: boolean;
 };
@@ -130,7 +130,7 @@ export type Connector = {
    * for fewer where records have many lines.
    */
   readByIds(request: Pick<PageRequest, 'recordType' | 'fields' | 'signal'> & { ids: readonly string[] }): Promise<Page>;
-  /** Ids alone, ascending: the cheap complete scan behind proofs and deletions. */
+  /** Ids alone, ascending, each as often as it is counted: the cheap complete scan behind proofs and deletions. */
   listIds(request: Pick<PageRequest, 'recordType' | 'afterId' | 'limit' | 'signal'>): Promise<{ ids: readonly string[]; hasMore: boolean }>;
   /**
    * Header fields without lines, one question to the ERP per page: by id, or for at most 1,000 ids, of which absent ones are absent

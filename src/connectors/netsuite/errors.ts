@@ -20,6 +20,7 @@ const fixes = {
   CLOCK_SKEW: 'Set the clock of the machine that this service runs on; NetSuite accepts at most five minutes of difference.',
   ANSWER_TOO_LARGE: 'Select fewer fields, or raise the largest answer that this service accepts from an ERP.',
   ANSWER_UNREADABLE: 'Check that the base URL leads to NetSuite itself and not to a proxy or a maintenance page.',
+  ANSWER_MALFORMED: 'Run the sync again; if it happens again, look for broken text in the records concerned and enter it anew in NetSuite.',
   ANSWER_INCONSISTENT: 'Run the sync again; if it happens again, report it with the message to the operator of this service.',
   SERVER_ERROR: 'NetSuite failed or is under maintenance; the next attempt may succeed.',
   COLUMN_UNKNOWN: 'Refresh the metadata of this connection: the field was removed, or its feature or permission was taken away.',
