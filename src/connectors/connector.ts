@@ -110,6 +110,7 @@ export type Deletions =
 
 export type ConnectionProblem = { readonly code: string; readonly message: string; readonly fix: string };
 export type ConnectionReport = {
+  /** It can be synced from; `problems` may still name what this role does not see. */
   readonly ok: boolean;
   readonly latencyMs: number;
   readonly account: string;

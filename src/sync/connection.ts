@@ -10,12 +10,13 @@ export const secretBinding = (organizationId: string, purpose: 'erp-secrets' | '
   `${organizationId}/${purpose}`;
 
 type ConnectionRow = { kind: string; settings: Record<string, unknown>; secrets: string | null };
-type CertificateRow = { slot: 1 | 2; private_key: string; certificate_id: string | null };
+type CertificateRow = { slot: 1 | 2; private_key: string; not_after: Date };
 
 async function readSecrets(ctx: TenantCtx, row: ConnectionRow, certificate: CertificateRow | undefined): Promise<unknown> {
   if (certificate !== undefined) {
     return {
       privateKeyPem: ctx.keyring.open(certificate.private_key, secretBinding(ctx.organizationId, `erp-private-key-${certificate.slot}`)),
+      notAfter: certificate.not_after.toISOString(),
     };
   }
   return row.secrets === null ? null : JSON.parse(ctx.keyring.open(row.secrets, secretBinding(ctx.organizationId, 'erp-secrets')));
@@ -29,7 +30,7 @@ export async function openConnectorOf(ctx: TenantCtx): Promise<Connector> {
       .first<ConnectionRow | undefined>('kind', 'settings', 'secrets'),
     certificate: await tx('erp_certificates')
       .where({ organization_id: ctx.organizationId, active: true })
-      .first<CertificateRow | undefined>('slot', 'private_key', 'certificate_id'),
+      .first<CertificateRow | undefined>('slot', 'private_key', 'not_after'),
   }));
   if (row === undefined)
     throw new AppError('VALIDATION_ERROR', 'There is no ERP connection', {
