@@ -156,7 +156,7 @@ export type ErpErrorKind =
 
 export class ErpError extends Error {
   readonly kind: ErpErrorKind;
-  /** Stable and upper case, such as INVALID_LOGIN. */
+  /** Stable and upper case, such as TOKEN_REFUSED. */
   readonly code: string;
   /** What a person can do about it, in one sentence. */
   readonly fix: string;

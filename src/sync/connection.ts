@@ -1,6 +1,6 @@
 // Opens an organization's ERP connection from its stored settings and secrets, and keeps what the ERP was found to hold.
 import type { Connector, RecordTypeMetadata } from '../connectors/connector.ts';
-import { openStored } from '../connectors/kinds.ts';
+import { type ConnectorKinds, connectorKinds, openStored } from '../connectors/kinds.ts';
 import type { TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import { inTransaction } from '../db/transaction.ts';
@@ -23,7 +23,7 @@ async function readSecrets(ctx: TenantCtx, row: ConnectionRow, certificate: Cert
 }
 
 /** Throws VALIDATION_ERROR when there is no connection, or one that lacks its credentials. */
-export async function openConnectorOf(ctx: TenantCtx): Promise<Connector> {
+export async function openConnectorOf(ctx: TenantCtx, kinds: ConnectorKinds = connectorKinds): Promise<Connector> {
   const { row, certificate } = await inTransaction(ctx, async (tx) => ({
     row: await tx('erp_connections')
       .where({ organization_id: ctx.organizationId })
@@ -52,7 +52,7 @@ export async function openConnectorOf(ctx: TenantCtx): Promise<Connector> {
       ],
     });
   }
-  return openStored(row.kind, ctx, row.settings, secrets);
+  return openStored(kinds, row.kind, ctx, row.settings, secrets);
 }
 
 export type StoredMetadata = {
