@@ -85,7 +85,7 @@ export type PageRequest = {
 export type Page = {
   readonly records: readonly SourceRecord[];
   readonly rejected: readonly RejectedRecord[];
-  /** Ids ascend over pages. Null only when the page is empty. */
+  /** Ids ascend over pages, integers as numbers, texts by their bytes. Null only when the page is empty. */
   readonly lastId: string | null;
   readonly hasMore: boolean;
 };
@@ -110,6 +110,7 @@ export type Deletions =
 
 export type ConnectionProblem = { readonly code: string; readonly message: string; readonly fix: string };
 export type ConnectionReport = {
+  /** It can be synced from; `problems` may still name what this role does not see. */
   readonly ok: boolean;
   readonly latencyMs: number;
   readonly account: string;
@@ -130,7 +131,10 @@ export type Connector = {
    * for fewer where records have many lines.
    */
   readByIds(request: Pick<PageRequest, 'recordType' | 'fields' | 'signal'> & { ids: readonly string[] }): Promise<Page>;
-  /** Ids alone, ascending: the cheap scan behind proofs and deletions, complete unless `changedSince` narrows it. */
+  /**
+   * Ids alone, ascending, each as often as it is counted: the cheap scan behind proofs and deletions, complete unless
+   * `changedSince` narrows it.
+   */
   listIds(
     request: Pick<PageRequest, 'recordType' | 'afterId' | 'limit' | 'signal'> & Partial<Pick<PageRequest, 'changedSince'>>,
   ): Promise<{ ids: readonly string[]; hasMore: boolean }>;
@@ -157,7 +161,7 @@ export type ErpErrorKind =
 
 export class ErpError extends Error {
   readonly kind: ErpErrorKind;
-  /** Stable and upper case, such as INVALID_LOGIN. */
+  /** Stable and upper case, such as TOKEN_REFUSED. */
   readonly code: string;
   /** What a person can do about it, in one sentence. */
   readonly fix: string;

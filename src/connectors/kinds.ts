@@ -6,12 +6,15 @@ import { netsuite } from './netsuite/connector.ts';
 
 type Open = (ctx: Pick<Ctx, 'fetch' | 'clock' | 'log' | 'settings'>, settings: unknown, secrets: unknown) => Connector;
 
-const kinds: Readonly<Record<string, Open>> = {
+/** By the name that a stored connection bears. */
+export type ConnectorKinds = Readonly<Record<string, Open>>;
+
+export const connectorKinds: ConnectorKinds = {
   netsuite: (ctx, settings, secrets) => netsuite.open(ctx, netsuiteSettings.parse(settings), netsuiteSecrets.parse(secrets)),
 };
 
 /** Opens a connection from what is stored of it. */
-export function openStored(kind: string, ...rest: Parameters<Open>): Connector {
+export function openStored(kinds: ConnectorKinds, kind: string, ...rest: Parameters<Open>): Connector {
   const open = kinds[kind];
   if (open === undefined) throw new Error(`no connector is named ${kind}`);
   return open(...rest);

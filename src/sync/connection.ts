@@ -1,6 +1,6 @@
 // Opens an organization's ERP connection from its stored settings and secrets, and keeps what the ERP was found to hold.
 import type { Connector, RecordTypeMetadata } from '../connectors/connector.ts';
-import { openStored } from '../connectors/kinds.ts';
+import { type ConnectorKinds, connectorKinds, openStored } from '../connectors/kinds.ts';
 import type { TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import { inTransaction } from '../db/transaction.ts';
@@ -10,26 +10,27 @@ export const secretBinding = (organizationId: string, purpose: 'erp-secrets' | '
   `${organizationId}/${purpose}`;
 
 type ConnectionRow = { kind: string; settings: Record<string, unknown>; secrets: string | null };
-type CertificateRow = { slot: 1 | 2; private_key: string; certificate_id: string | null };
+type CertificateRow = { slot: 1 | 2; private_key: string; not_after: Date };
 
 async function readSecrets(ctx: TenantCtx, row: ConnectionRow, certificate: CertificateRow | undefined): Promise<unknown> {
   if (certificate !== undefined) {
     return {
       privateKeyPem: ctx.keyring.open(certificate.private_key, secretBinding(ctx.organizationId, `erp-private-key-${certificate.slot}`)),
+      notAfter: certificate.not_after.toISOString(),
     };
   }
   return row.secrets === null ? null : JSON.parse(ctx.keyring.open(row.secrets, secretBinding(ctx.organizationId, 'erp-secrets')));
 }
 
 /** Throws VALIDATION_ERROR when there is no connection, or one that lacks its credentials. */
-export async function openConnectorOf(ctx: TenantCtx): Promise<Connector> {
+export async function openConnectorOf(ctx: TenantCtx, kinds: ConnectorKinds = connectorKinds): Promise<Connector> {
   const { row, certificate } = await inTransaction(ctx, async (tx) => ({
     row: await tx('erp_connections')
       .where({ organization_id: ctx.organizationId })
       .first<ConnectionRow | undefined>('kind', 'settings', 'secrets'),
     certificate: await tx('erp_certificates')
       .where({ organization_id: ctx.organizationId, active: true })
-      .first<CertificateRow | undefined>('slot', 'private_key', 'certificate_id'),
+      .first<CertificateRow | undefined>('slot', 'private_key', 'not_after'),
   }));
   if (row === undefined)
     throw new AppError('VALIDATION_ERROR', 'There is no ERP connection', {
@@ -51,7 +52,7 @@ export async function openConnectorOf(ctx: TenantCtx): Promise<Connector> {
       ],
     });
   }
-  return openStored(row.kind, ctx, row.settings, secrets);
+  return openStored(kinds, row.kind, ctx, row.settings, secrets);
 }
 
 export type StoredMetadata = {

@@ -19,13 +19,18 @@ export const mismatch = (message: string): ProofFailed =>
 export const unresolved = (ids: readonly string[]): ProofFailed =>
   mismatch(`${ids.length} records are listed by the ERP and can't be read, such as ${ids.slice(0, 5).join(', ')}`);
 
-async function listAllIds(connector: Connector, recordType: RecordTypeMetadata, signal: AbortSignal): Promise<Set<string>> {
+/** `rows`: how many the ERP listed; an id that it gives twice counts twice. */
+type Listed = { readonly ids: Set<string>; readonly rows: number };
+
+async function listAllIds(connector: Connector, recordType: RecordTypeMetadata, signal: AbortSignal): Promise<Listed> {
   const ids = new Set<string>();
+  let rows = 0;
   let afterId: string | null = null;
   for (;;) {
     const page: Awaited<ReturnType<Connector['listIds']>> = await connector.listIds({ recordType, afterId, limit: scanPage, signal });
     for (const id of page.ids) ids.add(id);
-    if (!page.hasMore) return ids;
+    rows += page.ids.length;
+    if (!page.hasMore) return { ids, rows };
     const last: string | null = page.ids.at(-1) ?? null;
     if (last === null || last === afterId) throw mismatch('The ERP announced more ids and gave none');
     afterId = last;
@@ -36,10 +41,10 @@ async function listAllIds(connector: Connector, recordType: RecordTypeMetadata, 
 async function scanIds(connector: Connector, recordType: RecordTypeMetadata, counted: number, signal: AbortSignal): Promise<Set<string>> {
   let before = counted;
   for (let scan = 1; ; scan += 1) {
-    const ids = await listAllIds(connector, recordType, signal);
+    const { ids, rows } = await listAllIds(connector, recordType, signal);
     const after = await connector.count(recordType, signal);
-    if (ids.size >= Math.min(before, after) && ids.size <= Math.max(before, after)) return ids;
-    if (scan === 2) throw mismatch(`The ERP counts ${after} records and lists ${ids.size}`);
+    if (rows >= Math.min(before, after) && rows <= Math.max(before, after)) return ids;
+    if (scan === 2) throw mismatch(`The ERP counts ${after} records and lists ${rows}`);
     before = after;
   }
 }

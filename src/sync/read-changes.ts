@@ -8,7 +8,7 @@ import { columnsToCompare, differs, fieldsToScan } from './compare.ts';
 import { readApproved, readFeed } from './find-deletions.ts';
 import { countOwn, openIds, openRejectedIds, ownByIds, unreadOf, unsureIds } from './own-records.ts';
 import { checkFields, checkStaged, checkVolume, proofOfChanges, unresolved } from './proof.ts';
-import { addFacts, checkOnward, idsAtOnce, note, type Reading, report, reread, stage, toStaged } from './reading.ts';
+import { addFacts, checkAscent, checkOnward, idsAtOnce, note, type Reading, report, reread, stage, toStaged } from './reading.ts';
 import type { ProofCheck } from './runs.store.ts';
 import { scanOn } from './scan.ts';
 
@@ -30,6 +30,7 @@ const readPage: Step = async (reading, state) => {
   });
   signal.throwIfAborted();
   checkOnward(page, state.checkpoint);
+  checkAscent(page, state);
   return stage(reading, state, {
     ...toStaged(page, state),
     hasMore: true, // the run goes on, whatever this step does

@@ -5,12 +5,13 @@ import type { RunState } from '../warehouse/run-row.ts';
 import { readApproved, readFeed } from './find-deletions.ts';
 import { unreadIds } from './own-records.ts';
 import { checkFields, checkPages, checkStaged, checkVolume, compareWithErp, unresolved } from './proof.ts';
-import { checkOnward, idsAtOnce, type Reading, report, stage, toStaged } from './reading.ts';
+import { checkAscent, checkOnward, idsAtOnce, type Reading, report, stage, toStaged } from './reading.ts';
 import { ProofFailed } from './retry.ts';
 import type { ProofCheck } from './runs.store.ts';
 
 function checkPage(page: Page, state: RunState, expected: number): void {
   checkOnward(page, state.checkpoint);
+  checkAscent(page, state);
   if (page.records.length + page.rejected.length === 0 && state.page === 0 && expected > 0) {
     throw new ProofFailed(
       'ZERO_ROWS',

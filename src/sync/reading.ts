@@ -1,8 +1,15 @@
 // What every step of reading shares: whom it asks, how what came is written, and how it is seen whether to go on.
-import { type Connector, ErpError, type Page, type RecordTypeMetadata } from '../connectors/connector.ts';
+import {
+  type Connector,
+  ErpError,
+  type Page,
+  type RecordTypeMetadata,
+  type RejectedRecord,
+  type SourceRecord,
+} from '../connectors/connector.ts';
 import type { TenantCtx } from '../core/ctx.ts';
 import { inDataTransaction } from '../db/transaction.ts';
-import { encodeRecord } from '../warehouse/encode.ts';
+import { encodeRecord, findUnsound, isSoundId, tellable } from '../warehouse/encode.ts';
 import { LostLease, type RunPlan, type RunState } from '../warehouse/run-row.ts';
 import { type AbsentRecord, findUnstorable, isUnstorable, type StagedPage, stagePage } from '../warehouse/staging.ts';
 import { Cancelled } from './interruption.ts';
@@ -22,10 +29,37 @@ export type Reading = {
 /** All lines of these records come in one answer. */
 export const idsAtOnce = 200;
 
+const longestReason = 500;
+const rejection = (id: unknown, code: string, message: string): RejectedRecord => ({
+  id: tellable(id, 200),
+  code,
+  message: tellable(message, longestReason),
+});
+
+/** Why a record can't be taken as it came; null when it can. */
+function refuse(record: SourceRecord, state: RunState, repeated: ReadonlySet<string>): RejectedRecord | null {
+  const { idType } = state.plan;
+  if (!isSoundId(record.id, idType)) return rejection(record.id, 'ID_UNREADABLE', `The id is no ${idType} id`);
+  if (repeated.has(record.id)) return rejection(record.id, 'DUPLICATE_ID', 'The ERP gave more than one record with this id');
+  const problem = findUnsound(record, state.columns);
+  return problem === null ? null : rejection(record.id, 'VALUE_UNREADABLE', problem);
+}
+
+function repeatedIds(records: readonly SourceRecord[]): Set<string> {
+  const seen = new Set<string>();
+  const repeated = new Set<string>();
+  for (const { id } of records) (seen.has(id) ? repeated : seen).add(id);
+  return repeated;
+}
+
+/** What came, once it is sure that each record is what it claims to be: a bad one is rejected, the others of its page go on. */
 export const toStaged = (page: Page, state: RunState): StagedPage => {
-  const rejected = new Map(page.rejected.map((record) => [record.id, record]));
+  const repeated = repeatedIds(page.records);
+  const refused = page.records.flatMap((record) => refuse(record, state, repeated) ?? []);
+  const told = page.rejected.map(({ id, code, message }) => rejection(id, code, message));
+  const rejected = new Map([...refused, ...told].map((record) => [record.id, record]));
   return {
-    records: page.records.filter(({ id }) => !rejected.has(id)).map((record) => encodeRecord(record, state.columns)),
+    records: page.records.filter(({ id }) => !rejected.has(tellable(id, 200))).map((record) => encodeRecord(record, state.columns)),
     rejected: [...rejected.values()],
     lastId: page.lastId,
     hasMore: page.hasMore,
@@ -118,6 +152,23 @@ export async function reread(
     });
   }
   return { state: current, absent };
+}
+
+/** The order in which ids ascend: as numbers, or by the bytes of their text. */
+export const isBefore = (a: string, b: string, idType: 'integer' | 'text'): boolean =>
+  idType === 'integer' ? BigInt(a) < BigInt(b) : Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0;
+
+/** A page behind the checkpoint holds nothing that an earlier one may have held: else records would come twice, and others never. */
+export function checkAscent(
+  page: { readonly records: readonly { readonly id: string }[] },
+  { checkpoint, plan: { idType } }: RunState,
+): void {
+  if (checkpoint === null) return;
+  const early = page.records.find(({ id }) => isSoundId(id, idType) && !isBefore(checkpoint, id, idType));
+  if (early === undefined) return;
+  throw new ErpError('answer', 'PAGE_OUT_OF_ORDER', `The ERP gave ${tellable(early.id, 200)} on a page that begins behind ${checkpoint}`, {
+    fix: 'Run the sync again; if it repeats, report it to the operator of this service.',
+  });
 }
 
 /** A page that announces more must name a record to go on from. */

@@ -8,16 +8,15 @@ import { columnsToCompare, differs, fieldsToScan } from './compare.ts';
 import { readFeed } from './find-deletions.ts';
 import { heldBefore, type OwnRecord, ownRange, rejectedNow, unreadOf, unsureIds } from './own-records.ts';
 import { mismatch, unresolved } from './proof.ts';
-import { addFacts, checkOnward, note, type Reading, reread } from './reading.ts';
+import { addFacts, checkAscent, checkOnward, isBefore, note, type Reading, reread } from './reading.ts';
 
 const scanPage = 1_000;
-
-const isBefore = (a: string, b: string, idType: 'integer' | 'text'): boolean =>
-  idType === 'integer' ? BigInt(a) < BigInt(b) : Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0;
 
 type Range = {
   readonly theirs: readonly ScannedRecord[];
   readonly unreadable: readonly string[];
+  /** Rows whose id is no id of this type: the ERP counts them. */
+  readonly strange: number;
   readonly ours: readonly OwnRecord[];
   /** Both sides are complete up to here; null: to the end. */
   readonly upTo: string | null;
@@ -29,12 +28,15 @@ function cutRange(page: ScanPage, ours: readonly OwnRecord[], idType: 'integer' 
   const [first, second] = ends;
   const upTo = first === undefined ? null : second === undefined || isBefore(first, second, idType) ? first : second;
   const within = ({ id }: { id: string }): boolean => upTo === null || !isBefore(upTo, id, idType);
+  const isId = ({ id }: { id: string }): boolean => idType === 'text' || /^-?\d+$/.test(id);
+  const isWhole = upTo === null || upTo === page.lastId;
   return {
     theirs: page.records.filter(within),
     unreadable: page.rejected
-      .filter(({ id }) => idType === 'text' || /^-?\d+$/.test(id))
+      .filter(isId)
       .filter(within)
       .map(({ id }) => id),
+    strange: isWhole ? page.rejected.filter((record) => !isId(record)).length : 0,
     ours: ours.filter(within),
     upTo,
   };
@@ -45,16 +47,21 @@ type Found = { readonly fetch: string[]; readonly absent: string[]; readonly lis
 /** `returned` were out of sight for a while: they are read whatever their time says, which knows but seconds. */
 type Known = { readonly rejected: ReadonlySet<string>; readonly returned: ReadonlySet<string> };
 
-function compareRange({ theirs, unreadable, ours }: Range, columns: readonly RecordColumn[], { rejected, returned }: Known): Found {
+function compareRange(
+  { theirs, unreadable, strange, ours }: Range,
+  columns: readonly RecordColumn[],
+  { rejected, returned }: Known,
+): Found {
   const held = new Map(ours.filter(({ gone }) => !gone).map((record) => [record.id, record]));
-  const fetch = unreadable.filter((id) => !rejected.has(id));
+  const fetch = [...new Set(unreadable)].filter((id) => !rejected.has(id));
   for (const record of theirs) {
     const own = held.get(record.id);
     if (rejected.has(record.id)) continue;
     if (own === undefined || returned.has(record.id) || differs(record, columns, own.cells)) fetch.push(record.id);
   }
   const listed = new Set([...unreadable, ...theirs.map(({ id }) => id)]);
-  return { fetch, absent: [...held.keys()].filter((id) => !listed.has(id)), listed: listed.size };
+  // By rows, as the ERP counts them: an id that it gives twice counts twice.
+  return { fetch, absent: [...held.keys()].filter((id) => !listed.has(id)), listed: theirs.length + unreadable.length + strange };
 }
 
 /** Asks for them by id: what the list passed over may be there all the same. */
@@ -74,6 +81,7 @@ export async function scanOn(reading: Reading, state: RunState): Promise<RunStat
   const page = await connector.scan({ recordType, fields, afterId: state.checkpoint, limit: scanPage, signal });
   signal.throwIfAborted();
   checkOnward(page, state.checkpoint);
+  checkAscent(page, state);
   const ours = await ownRange(reading, state, columns, page.hasMore ? page.lastId : null, scanPage);
   const range = cutRange(page, ours, state.plan.idType);
   const ids = [...range.theirs.map(({ id }) => id), ...range.unreadable];

@@ -110,6 +110,17 @@ describe('an account that fails in the middle of a read', () => {
     expect(events).toEqual(['reading began', expect.stringMatching(/^waiting: /), 'reading goes on from its checkpoint', 'run succeeded']);
   });
 
+  it('the 100,000 cap reached in silence: an account that gives fewer rows of one query than it holds is read whole', async () => {
+    erp.account.setSwitches({ mostRows: 15 });
+    try {
+      const { run, pages } = await runWith(null);
+      expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: customers } });
+      expect(pages).toBe(4);
+    } finally {
+      erp.account.setSwitches({ mostRows: 100_000 });
+    }
+  });
+
   it('tokens that end cost nothing but a log-in', async () => {
     expect((await runWith(null, () => erp.account.revokeTokens())).run).toMatchObject({ status: 'succeeded', attempt: 1 });
   });

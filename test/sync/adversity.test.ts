@@ -6,7 +6,7 @@ import { openConnectorOf } from '../../src/sync/connection.ts';
 import { findConfig } from '../../src/sync/runs.store.ts';
 import { workOn } from '../../src/sync/worker.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { endOpenRuns, erpError, field, memoryErp, noSignal, type SyncWorld, syncWorld } from './fixture.ts';
+import { datedFields, endOpenRuns, erpError, field, memoryErp, noSignal, type SyncWorld, syncWorld } from './fixture.ts';
 
 let database: TestDatabase;
 let ctx: Ctx;
@@ -106,6 +106,30 @@ describe('an ERP that is slow or away', () => {
   });
 });
 
+describe('an ERP that fails', () => {
+  const failures: readonly [string, (world: SyncWorld) => void][] = [
+    ['no answer', ({ erp }) => (erp.onCall = () => Promise.reject(erpError('down', 'SERVER_ERROR')))],
+    ['a closed door', ({ erp }) => (erp.onCall = () => Promise.reject(erpError('credentials', 'INVALID_LOGIN')))],
+    ['a hidden record type', ({ erp }) => (erp.onCall = () => Promise.reject(erpError('forbidden', 'RECORD_TYPE_HIDDEN')))],
+    ['empty pages', ({ erp }) => (erp.bendPage = (page) => ({ ...page, records: [], lastId: null, hasMore: false }))],
+    ['nothing there, and a count of nothing', ({ erp }) => erp.records.clear()],
+  ];
+  it.each(failures)('source failure empties the destination: %s leaves every record served', async (_name, fail) => {
+    for (const mode of ['full', 'incremental'] as const) {
+      const world = await syncWorld(ctx, memoryErp(datedFields));
+      for (let id = 1; id <= 25; id += 1) world.erp.put(id);
+      await world.sync();
+      const before = await world.rows();
+      fail(world);
+      // No page of changes is no failure while nothing changed.
+      const ends = mode === 'incremental' && world.erp.bendPage !== null ? ['succeeded'] : ['failed', 'partial'];
+      expect(ends).toContain((await world.sync(mode)).status);
+      expect([await world.rows(), await world.staged()]).toEqual([before, 0]);
+      expect(await world.query(`select from ${world.schema}.tombstones`)).toEqual([]);
+    }
+  });
+});
+
 describe('an ERP that refuses', () => {
   it('credentials: failed at once, the configuration pauses with advice, and nothing is lost', async () => {
     const world = await worldWith(25);
@@ -148,7 +172,7 @@ describe('an ERP that refuses', () => {
     expect(await world.rows()).toHaveLength(25);
   });
 
-  it('a column that vanishes meanwhile: the metadata is read anew, the run begins again, the old column keeps its values', async () => {
+  it('one bad column killing the query or vanishing in silence: the metadata is read anew, the run begins again, the old column keeps its values', async () => {
     const world = await worldWith(25);
     await world.sync();
     world.erp.onCall = ({ operation, afterId }) => {
@@ -207,7 +231,7 @@ describe('an ERP that refuses', () => {
 });
 
 describe('an ERP whose answers do not add up', () => {
-  it('no rows while it counts some: failed, and nothing is deleted', async () => {
+  it('zero rows reported as success: no rows while it counts some fails the run, and nothing is deleted', async () => {
     const world = await worldWith(25);
     await world.sync();
     world.erp.bendPage = (page) => ({ ...page, records: [], lastId: null, hasMore: false });
@@ -215,12 +239,31 @@ describe('an ERP whose answers do not add up', () => {
     expect(await world.rows()).toHaveLength(25);
   });
 
-  it('"no more" too early: what is missing is fetched by id', async () => {
+  it('the 100,000 cap reached in silence: "no more" comes too early, and what is missing is fetched by id', async () => {
     const world = await worldWith(25);
     world.erp.bendPage = (page) => ({ ...page, hasMore: false });
     const run = await world.sync();
     expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 25, inserted: 25 } });
     expect(run.proof[1]).toMatchObject({ check: 'count', facts: { expected: 25, read: 10, missingCount: 15, vanishedCount: 0 } });
+  });
+
+  it('paging without a total order: a page that brings back what an earlier one held is refused', async () => {
+    const world = await worldWith(25);
+    await world.sync();
+    const before = await world.rows();
+    world.erp.put(3, { name: 'changed' });
+    // As rows of the same rank come in another order for each page: 12 comes as 4 once more, and would never come itself.
+    world.erp.bendPage = (page) => ({
+      ...page,
+      records: page.records.map((record) => (record.id === '12' ? { ...record, id: '4' } : record)),
+    });
+    const run = await world.sync();
+    expect(run).toMatchObject({
+      status: 'failed',
+      attempt: 5,
+      error: { code: 'PAGE_OUT_OF_ORDER', message: expect.stringContaining('4') },
+    });
+    expect([await world.rows(), await world.staged()]).toEqual([before, 0]);
   });
 
   it('a page with a hole: what is missing is fetched by id', async () => {

@@ -102,7 +102,7 @@ describe('deletions of an incremental run', () => {
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 25 } });
   });
 
-  it('a record created during the run is fetched, not deleted by the run', async () => {
+  it('a record created during the run deleted by the run: it is fetched instead', async () => {
     const world = await loaded(30);
     world.erp.onCall = ({ operation }) => {
       if (operation === 'count') world.erp.put(31);
@@ -152,7 +152,7 @@ describe('deletions of an incremental run', () => {
 });
 
 describe('held deletions', () => {
-  it('zero rows as success, and a role change that reads as mass deletion: held, partial, and later runs go on', async () => {
+  it('zero rows reported as success, and a role change that reads as mass deletion: held, partial, and later runs go on', async () => {
     const world = await loaded(60);
     const all = new Map(world.erp.records);
     world.erp.records.clear();

@@ -97,7 +97,7 @@ describe('an incremental run', () => {
     for (const _ of [1, 2]) expect(await undated.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'full' });
   });
 
-  it('a new column null for old rows: a field that appears is filled by a complete read before anything may show it', async () => {
+  it('a new column null for every old row: a field that appears is filled by a complete read before anything may show it', async () => {
     const world = await loaded(25);
     world.erp.fields.push(field('note'));
     for (const { id, modifiedAt } of [...world.erp.records.values()]) world.erp.put(id, { note: `note ${id}` }, { modifiedAt });
@@ -302,7 +302,7 @@ describe('rejected records', () => {
     expect(await world.rows()).toHaveLength(11);
   });
 
-  it('a locked record skipped while the run is green: what is listed and never comes fails the run', async () => {
+  it('a locked or forbidden record skipped while the run is green: what is listed and never comes fails the run', async () => {
     const world = await loaded(12);
     world.erp.locked.add('40');
     const before = await versions(world);

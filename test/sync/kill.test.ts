@@ -46,7 +46,7 @@ const sameRecords = async (count: number): Promise<SyncWorld> => {
 };
 
 describe('kill -9', () => {
-  it('while reading: another worker goes on from the checkpoint once the lease has run out', async () => {
+  it('state saved only at the end: killed while reading, another worker goes on from the checkpoint once the lease has run out', async () => {
     const world = await sameRecords(45);
     const id = await world.queue();
     const worker = spawnWorker(45, '20');

@@ -86,7 +86,7 @@ describe('claiming', () => {
     await expect(setRun(world, second, { status: 'running' })).rejects.toMatchObject({ constraint: 'one_active_run_per_config' });
   });
 
-  it('a run whose worker is lost again and again without progress is not tried for ever', async () => {
+  it('an interrupted run that stays "running" for ever: its worker lost again and again without progress, it fails', async () => {
     const world = await worldWith(5);
     const id = await world.queue();
     for (let attempt = 1; attempt <= 5; attempt += 1) {
@@ -227,11 +227,14 @@ describe('publishing', () => {
     expect(await world.rows()).toHaveLength(25);
   });
 
-  it('a publish that can not take place fails the run, and its table is not taken for the live one', async () => {
+  it('"success" announced for a run that failed: a publish that can not take place fails the run, and its table is not taken for the live one', async () => {
     const world = await worldWith(25);
     const id = await world.queue();
     await workOverCutWire(world, 'before', { maxAttempts: 1 });
-    expect(await world.row(id)).toMatchObject({ status: 'failed', error: { code: 'DATABASE' } });
+    expect(await world.row(id)).toMatchObject({ status: 'failed', error: { code: 'DATABASE' }, counts: null, generation: null });
+    expect((await world.events(id)).filter((message) => /succeeded|partial/.test(message))).toEqual([]);
+    expect((await world.events(id)).at(-1)).toMatch(/^failed: /);
+    expect(await world.state()).toMatchObject({ generation: '0', activeTable: null, syncedAt: null });
     expect(await world.query(`select tablename from pg_tables where schemaname = $1 and tablename like 'thing%'`, [world.schema])).toEqual(
       [],
     );

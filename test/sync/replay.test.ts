@@ -159,7 +159,7 @@ describe('an account between two runs', () => {
     expect(await versions()).toEqual(after);
   }, 60_000);
 
-  it("day or zone truncation that loses rows: a change just before the account's midnight, and one just after, both come", async () => {
+  it("day or zone truncation that loses rows changed before the account's midnight: one just before it, and one just after, both come", async () => {
     for (const at of ['2011-09-06T22:58:00Z', '2011-09-06T23:02:00Z']) {
       await erp.account.setBusinessTime(new Date(at));
       await inTheErp(`update ledger.transaction set memo = 'at ' || :now, lastmodifieddate = :now where id in (${nth(900, 3)})`);

@@ -89,7 +89,7 @@ describe('an interrupted incremental run', () => {
     }
   }, 60_000);
 
-  it('zombie writer: a worker whose lease was taken changes nothing with what it still reads', async () => {
+  it('a zombie worker writing after its lease: it changes nothing with what it still reads', async () => {
     const world = await busy();
     const id = await world.queue('incremental');
     let wake: () => void = () => undefined;

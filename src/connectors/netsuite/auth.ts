@@ -16,7 +16,12 @@ export type Authorizer = {
   renew(refusedHeader: string): void;
 };
 
-export type Oauth2Keys = { readonly clientId: string; readonly certificateId: string | null; readonly privateKeyPem: string };
+export type Oauth2Keys = {
+  readonly clientId: string;
+  readonly certificateId: string | null;
+  readonly privateKeyPem: string;
+  readonly notAfter?: string | undefined;
+};
 
 const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 const assertionSeconds = 300;
@@ -79,7 +84,7 @@ async function requestToken(ctx: Pick<Ctx, 'fetch' | 'clock' | 'settings'>, url:
   const response = await ctx.fetch(url, { method: 'POST', headers, body, ...limits }).catch((error: unknown) => {
     throw error instanceof GuardedFetchError ? networkError(error) : error;
   });
-  if (response.status !== 200) throw tokenError(response, askedAt);
+  if (response.status !== 200) throw tokenError(response, askedAt, keys);
   const parsed = tokenAnswer.safeParse(parseJson(response.text));
   if (!parsed.success) throw erpError('answer', 'ANSWER_UNREADABLE', 'The answer to the log-in is not a token', { cause: parsed.error });
   const { access_token: token, expires_in: seconds } = parsed.data;
@@ -124,11 +129,15 @@ function algorithmOf(key: KeyObject): jwt.Algorithm {
 }
 
 /** What the token endpoint's own error words mean for the person who set the connection up. */
-function tokenError(response: GuardedResponse, now: Date): ErpError {
+function tokenError(response: GuardedResponse, now: Date, { notAfter }: Oauth2Keys): ErpError {
   if (response.status !== 400 && response.status !== 401) return answerError(response, now);
   const body = parseJson(response.text);
   const word = typeof body === 'object' && body !== null ? String(Reflect.get(body, 'error') ?? '') : '';
   const message = `The ERP refused the log-in: ${word === '' ? `status ${response.status}` : word}`;
+  if (word === 'invalid_client' || word === 'unauthorized_client') return erpError('credentials', 'CLIENT_UNKNOWN', message);
+  // NetSuite has one word for all that is wrong with a certificate; when ours ends, we know ourselves.
+  if (word === 'invalid_grant' && notAfter !== undefined && Date.parse(notAfter) <= now.getTime())
+    return erpError('credentials', 'CERTIFICATE_EXPIRED', `${message}, and the certificate of this connection ended at ${notAfter}`);
   if (word === 'invalid_grant') return erpError('credentials', 'CERTIFICATE_UNKNOWN', message);
   if (word === 'invalid_scope') return erpError('credentials', 'PERMISSION_MISSING', message);
   return erpError('credentials', 'INVALID_LOGIN', message);

@@ -22,7 +22,8 @@ export const netsuiteSettings = z.strictObject({
 export type NetsuiteSettings = z.infer<typeof netsuiteSettings>;
 
 export const netsuiteSecrets = z.union([
-  z.strictObject({ privateKeyPem: z.string().min(1).max(10_000) }),
+  /** `notAfter`: when its certificate ends. */
+  z.strictObject({ privateKeyPem: z.string().min(1).max(10_000), notAfter: z.iso.datetime().optional() }),
   z.strictObject({ consumerSecret: z.string().min(1).max(500), tokenSecret: z.string().min(1).max(500) }),
 ]);
 export type NetsuiteSecrets = z.infer<typeof netsuiteSecrets>;

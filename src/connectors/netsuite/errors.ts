@@ -5,7 +5,11 @@ import { ErpError, type ErpErrorKind } from '../connector.ts';
 
 const fixes = {
   INVALID_LOGIN:
-    'Check the credentials of this connection, and the role they belong to, in NetSuite; the Login Audit Trail there names the exact reason.',
+    'Check the account id, the consumer key, the token id and both secrets of this connection, and that integration, token and role are active. NetSuite does not tell callers which it is; its Login Audit Trail does.',
+  CLIENT_UNKNOWN:
+    'Enter the client id (consumer key) of the integration record in NetSuite, and check that the record is enabled and that the account id is that of its account.',
+  CERTIFICATE_EXPIRED:
+    'Make a new certificate with POST /netsuite/connection/certificate, upload it in NetSuite, and enter the certificate id that NetSuite shows.',
   CERTIFICATE_UNKNOWN:
     'Upload the certificate of this connection under Setup > Integration > OAuth 2.0 Client Credentials (M2M) Setup, and enter the certificate id that NetSuite shows.',
   PRIVATE_KEY_UNUSABLE: 'Make a new certificate for this connection and upload it in NetSuite.',
@@ -13,6 +17,10 @@ const fixes = {
     'Give the role of this connection "REST Web Services", "SuiteAnalytics Workbook" and "View" on the records concerned.',
   HOST_UNREACHABLE:
     'Check the account id and base URL of this connection; if they are right, NetSuite or the network is down, and the next attempt may succeed.',
+  ACCOUNT_UNKNOWN:
+    'Correct the account id: it is under Setup > Company > Company Information in NetSuite, with _SB1 at its end for a sandbox. If it is right, this service cannot look up names.',
+  TLS_UNTRUSTED:
+    "Check that the base URL leads to NetSuite itself. If a proxy opens this service's connections, let NetSuite's hosts through it untouched; check this machine's clock too.",
   HOST_REFUSED: 'Use the address of the NetSuite account; private addresses and plain http are refused here.',
   TIMEOUT: 'NetSuite took too long to answer; the next attempt may succeed.',
   CONCURRENCY_LIMIT_EXCEEDED:
@@ -20,6 +28,7 @@ const fixes = {
   CLOCK_SKEW: 'Set the clock of the machine that this service runs on; NetSuite accepts at most five minutes of difference.',
   ANSWER_TOO_LARGE: 'Select fewer fields, or raise the largest answer that this service accepts from an ERP.',
   ANSWER_UNREADABLE: 'Check that the base URL leads to NetSuite itself and not to a proxy or a maintenance page.',
+  ANSWER_MALFORMED: 'Run the sync again; if it happens again, look for broken text in the records concerned and enter it anew in NetSuite.',
   ANSWER_INCONSISTENT: 'Run the sync again; if it happens again, report it with the message to the operator of this service.',
   SERVER_ERROR: 'NetSuite failed or is under maintenance; the next attempt may succeed.',
   COLUMN_UNKNOWN: 'Refresh the metadata of this connection: the field was removed, or its feature or permission was taken away.',
@@ -52,8 +61,18 @@ const networkErrors = {
   aborted: ['down', 'HOST_UNREACHABLE', 'The request was given up'],
 } as const satisfies Record<string, readonly [ErpErrorKind, NetsuiteErrorCode, string]>;
 
+/** What Node calls it when the other side does not prove who it is, or does not speak TLS at all. */
+const tlsCode = /CERT|SELF_SIGNED|^UNABLE_TO_|^ERR_TLS_|^ERR_SSL_|^EPROTO$|HOSTNAME_MISMATCH/;
+
+function explainNetwork(error: GuardedFetchError): readonly [ErpErrorKind, NetsuiteErrorCode, string] {
+  const code = error.cause instanceof Error && 'code' in error.cause ? String(error.cause.code) : '';
+  if (error.reason === 'network' && code === 'ENOTFOUND') return ['down', 'ACCOUNT_UNKNOWN', 'No NetSuite account has this address'];
+  if (error.reason === 'network' && tlsCode.test(code)) return ['down', 'TLS_UNTRUSTED', `The connection is not safe (${code})`];
+  return networkErrors[error.reason];
+}
+
 export function networkError(error: GuardedFetchError): ErpError {
-  const [kind, code, message] = networkErrors[error.reason];
+  const [kind, code, message] = explainNetwork(error);
   return erpError(kind, code, `${message}: ${error.message}`, { cause: error });
 }
 

@@ -70,6 +70,8 @@ function parseAnswer(response: GuardedResponse): unknown {
     return JSON.parse(response.text);
   } catch (error) {
     const type = response.headers['content-type'] ?? 'no content type';
+    if (/\bjson\b/i.test(type) && response.text !== '')
+      throw erpError('answer', 'ANSWER_MALFORMED', 'The answer of the ERP is broken JSON', { cause: error });
     throw erpError('answer', 'ANSWER_UNREADABLE', `The answer of the ERP is not JSON (${type})`, { cause: error });
   }
 }

@@ -1,6 +1,7 @@
 // Reads records: the page of headers, then all of their lines, put together only when both are complete. It decides which
 // rows become records, which are rejected with a reason, and when an answer as a whole can't be trusted.
 import type { Page, RejectedRecord, ScannedRecord, ScanPage, SourceRecord } from '../connector.ts';
+import { askApart, isSpoilt } from './ask-apart.ts';
 import { inconsistent } from './errors.ts';
 import { type LineSet, type LineSets, readLines } from './lines.ts';
 import { modifiedColumn, recordsQuery, type Selection } from './queries.ts';
@@ -55,7 +56,7 @@ export async function readRecords(
     : Math.max(1, Math.min(limit, Math.ceil(mostLines / Math.max(1, pace.get(plan.definition.name) ?? 0))));
   const found = await readHeaders(suiteql, plan, selection, mostHeaders, signal);
   const open = found.headers.flatMap(({ record }) => (isRejected(record) ? [] : [record]));
-  const first = await readLines(suiteql, { plan, lines }, idsOf(open), isWhole ? null : mostLines, signal);
+  const first = await readLinesApart(suiteql, { plan, lines }, idsOf(open), isWhole ? null : mostLines, signal);
   const next = open[first.done];
   const headers =
     next === undefined
@@ -83,10 +84,49 @@ function pageOf({ headers, hasMore }: Headers): ScanPage {
   return { records, rejected, lastId, hasMore };
 }
 
-async function readHeaders(suiteql: Suiteql, plan: ReadPlan, selection: Selection, limit: number, signal: AbortSignal): Promise<Headers> {
+async function askHeaders(suiteql: Suiteql, plan: ReadPlan, selection: Selection, limit: number, signal: AbortSignal): Promise<Headers> {
   const { rows, hasMore } = await suiteql.ask(recordsQuery(plan.definition, plan.columns, selection), limit, signal);
   checkOrder(rows, selection);
-  return { headers: rows.map((row) => readHeader(row, plan.columns)), hasMore };
+  const headers = rows.map((row) => readHeader(row, plan.columns));
+  return { headers: headers.map((header, at) => rejectRepeated(header, headers[at - 1], headers[at + 1])), hasMore };
+}
+
+/** Rows come by id, so those of one id are neighbours. Which of them is right, nobody can tell. */
+function rejectRepeated(header: Header, ...neighbours: readonly (Header | undefined)[]): Header {
+  const { id } = header;
+  if (id === '' || !neighbours.some((other) => other?.id === id)) return header;
+  return { id, record: { id, code: 'DUPLICATE_ID', message: 'NetSuite gave more than one row with this id' } };
+}
+
+const idColumn = { name: 'id', type: 'integer' } as const;
+
+/** Where the text of one record spoils the whole answer, that record alone is rejected. */
+async function readHeaders(suiteql: Suiteql, plan: ReadPlan, selection: Selection, limit: number, signal: AbortSignal): Promise<Headers> {
+  try {
+    return await askHeaders(suiteql, plan, selection, limit, signal);
+  } catch (error) {
+    if (!isSpoilt(error)) throw error;
+    const listed = await askHeaders(suiteql, { ...plan, columns: [idColumn] }, selection, limit, signal);
+    const ids = [...new Set(listed.headers.map(({ id }) => id).filter((id) => id !== ''))];
+    const parts = await askApart(ids, async (some) => (await askHeaders(suiteql, plan, { ids: some }, largestPage, signal)).headers);
+    const strange = listed.headers.filter(({ id }) => id === '');
+    const headers = parts.flatMap(({ found, id, reason }) => found ?? [{ id, record: { id, code: 'RECORD_UNREADABLE', message: reason } }]);
+    return { headers: [...strange, ...headers], hasMore: listed.hasMore };
+  }
+}
+
+/** The same for lines: a record whose lines spoil the answer has a problem instead. */
+async function readLinesApart(...[suiteql, plans, ids, mostLines, signal]: Parameters<typeof readLines>): Promise<LineSets> {
+  try {
+    return await readLines(suiteql, plans, ids, mostLines, signal);
+  } catch (error) {
+    if (!isSpoilt(error)) throw error;
+    const parts = await askApart(ids, async (some) => (await readLines(suiteql, plans, some, null, signal)).sets);
+    const sets = parts.flatMap(({ found, id, reason }): [string, LineSet][] =>
+      found === null ? [[id, { lines: [], problem: reason, parentModified: [] }]] : [...found],
+    );
+    return { sets: new Map(sets), done: ids.length };
+  }
 }
 
 function readHeader(row: Row, columns: ReadPlan['columns']): Header {
@@ -133,7 +173,7 @@ async function addLines(
     const again = await scanRecords(suiteql, plans.plan, { ids: idsOf(edited) }, largestPage, signal);
     rejected.push(...again.rejected);
     open = again.records;
-    sets = (await readLines(suiteql, plans, idsOf(open), null, signal)).sets;
+    sets = (await readLinesApart(suiteql, plans, idsOf(open), null, signal)).sets;
   }
   return { records: headers.flatMap(({ id }) => records.get(id) ?? []), rejected };
 }

@@ -6,7 +6,7 @@ import { type Column, labelKey, type Selection } from './queries.ts';
 import type { Row } from './suiteql.ts';
 import { compareIds, isIdText, parseValue, problemOf } from './values.ts';
 
-/** Ids must be there, ascend, lie after the cursor and be among those asked for. */
+/** Ids must be there, ascend, lie after the cursor and be among those asked for. One that is given twice is its own problem. */
 export function checkOrder(rows: readonly Row[], { afterId = null, ids }: Selection): void {
   const asked = ids === undefined ? null : new Set(ids);
   let previous = afterId;
@@ -14,7 +14,8 @@ export function checkOrder(rows: readonly Row[], { afterId = null, ids }: Select
     const id = row['id'];
     if (id === undefined || id === null || id === '') throw inconsistent('A row has no id');
     if (typeof id !== 'string' || !isIdText(id)) continue; // rejected by whoever reads the row
-    if (previous !== null && compareIds(id, previous) <= 0) throw inconsistent(`The id ${id} comes after ${previous}`);
+    const step = previous === null ? 1 : compareIds(id, previous);
+    if (step < 0 || (step === 0 && previous === afterId)) throw inconsistent(`The id ${id} comes after ${previous}`);
     if (asked?.has(id) === false) throw inconsistent(`The id ${id} was not asked for`);
     previous = id;
   }

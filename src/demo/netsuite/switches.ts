@@ -1,8 +1,10 @@
 // What isn't known of real accounts, or differs between them: one named switch each, so that a connector can be tried with either.
 
 export type Switches = {
-  /** A page beyond a query's first 100,000 rows or 1,000 pages: left out without a word, or 400 with `hasMore` true until then. */
+  /** A page beyond a query's first `mostRows` rows or 1,000 pages: left out without a word, or 400 with `hasMore` true until then. */
   beyondCap: 'truncate' | 'refuse';
+  /** How many rows of one query there are to be had. */
+  mostRows: number;
   /** Seconds that a 429 tells callers to wait; null sends no Retry-After. */
   retryAfterSeconds: number | null;
   /** What a condition on transaction.status compares with: `A`, or `CustInvc:A`. The value selected is `A` either way. */
@@ -21,6 +23,7 @@ export type Switches = {
 
 const USUAL: Switches = {
   beyondCap: 'truncate',
+  mostRows: 100_000,
   retryAfterSeconds: null,
   statusFilter: 'letter',
   paymentTouchesInvoice: true,

@@ -71,7 +71,9 @@ export const ConnectionTest = z
     ok: z.boolean(),
     latencyMs: z.number(),
     account: z.string(),
-    problems: z.array(z.object({ code: z.string(), message: z.string(), fix: z.string() })),
+    problems: z
+      .array(z.object({ code: z.string(), message: z.string(), fix: z.string() }))
+      .describe('With `ok`, they name record types that the role does not see; else what keeps the connection from working'),
   })
   .meta({ id: 'ConnectionTest' });
 

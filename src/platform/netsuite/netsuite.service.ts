@@ -235,7 +235,12 @@ export async function testConnection(ctx: RequestCtx) {
   const { accountId } = await getConnection(ctx);
   const report = await runTest(ctx, accountId);
   await inTransaction(ctx, async (tx) => {
-    await store.noteTest(tx, ctx.organizationId, report.ok ? 'connected' : 'failed', report.problems[0]?.message ?? null);
+    await store.noteTest(
+      tx,
+      ctx.organizationId,
+      report.ok ? 'connected' : 'failed',
+      report.ok ? null : (report.problems[0]?.message ?? null),
+    );
     if (report.ok) await store.resumeSyncs(tx, ctx.organizationId);
     await writeAudit(tx, ctx, { action: 'erp-connection.test', target, changes: { ok: report.ok } });
   });

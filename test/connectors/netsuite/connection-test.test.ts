@@ -1,5 +1,9 @@
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { errorAnswer, invalidQuery, json, movableClock, openAt, rowsAnswer, startWire, type Wire } from './wire.ts';
+import { recordTypeDefinitions } from '../../../src/connectors/netsuite/record-types.ts';
+import { makeCertificate } from '../../../src/core/certificate.ts';
+import { errorAnswer, invalidQuery, json, movableClock, openAt, rowsAnswer, startWire, testKey, type Wire } from './wire.ts';
 
 let wire: Wire;
 const signal = new AbortController().signal;
@@ -13,14 +17,14 @@ afterEach(() => wire.stop());
 const codes = async (connector = openAt(wire.url)): Promise<string[]> => (await connector.test(signal)).problems.map(({ code }) => code);
 
 describe('test of a connection', () => {
-  it('logs in, asks for the time, reads a row', async () => {
+  it('logs in, asks for the time, reads a row of each table', async () => {
     const report = await openAt(wire.url).test(signal);
     expect(report).toMatchObject({ ok: true, account: '1234567_SB1', problems: [] });
     expect(report.latencyMs).toBeGreaterThanOrEqual(0);
-    expect(wire.seen.map(({ path }) => path.replace('/services/rest/', ''))).toEqual([
-      'system/v1/serverTime',
-      'query/v1/suiteql?limit=1&offset=0',
-    ]);
+    const [time, ...rows] = wire.seen.map(({ path, query }) => path.replace('/services/rest/', '') + query.replace(/^SELECT.* FROM/, ' '));
+    expect(time).toBe('system/v1/serverTime');
+    const tables = [...new Set(recordTypeDefinitions.map(({ table }) => table))];
+    expect(rows.toSorted()).toEqual(tables.map((table) => `query/v1/suiteql?limit=1&offset=0  ${table} t`).toSorted());
   });
 
   it('tells every problem with a code, a message and a fix', async () => {
@@ -38,9 +42,48 @@ describe('test of a connection', () => {
     });
   });
 
-  it('INVALID_LOGIN when the client is unknown or the request is refused', async () => {
-    wire.login = (_seen, response) => json(response, 401, { error: 'invalid_client' });
-    expect(await codes()).toEqual(['INVALID_LOGIN']);
+  it.each([
+    [401, 'invalid_client'],
+    [400, 'unauthorized_client'],
+  ])('CLIENT_UNKNOWN for a wrong client id: %s %s', async (status, error) => {
+    wire.login = (_seen, response) => json(response, status, { error });
+    expect((await openAt(wire.url).test(signal)).problems).toMatchObject([
+      { code: 'CLIENT_UNKNOWN', fix: expect.stringContaining('consumer key') },
+    ]);
+  });
+
+  it('CERTIFICATE_EXPIRED when it is refused and its time is over', async () => {
+    wire.login = (_seen, response) => json(response, 400, { error: 'invalid_grant' });
+    const open = (notAfter: string) => openAt(wire.url, { secrets: { privateKeyPem: testKey, notAfter } });
+    expect((await open('2020-01-01T00:00:00.000Z').test(signal)).problems).toMatchObject([
+      {
+        code: 'CERTIFICATE_EXPIRED',
+        message: expect.stringContaining('2020-01-01'),
+        fix: expect.stringContaining('Make a new certificate'),
+      },
+    ]);
+    expect(await codes(open('2999-01-01T00:00:00.000Z'))).toEqual(['CERTIFICATE_UNKNOWN']);
+  });
+
+  it('ACCOUNT_UNKNOWN when the address of the account does not exist', async () => {
+    const resolve = () => Promise.reject(Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' }));
+    expect((await openAt('https://1234567-sb1.suitetalk.api.netsuite.com', { resolve }).test(signal)).problems).toMatchObject([
+      { code: 'ACCOUNT_UNKNOWN', fix: expect.stringContaining('Company Information') },
+    ]);
+  });
+
+  it('TLS_UNTRUSTED when the other side is not who it should be, or speaks no TLS', async () => {
+    const made = makeCertificate({ commonName: 'localhost', days: 1, keyType: 'ec-p256', now: new Date() });
+    const impostor = createServer({ key: made.privateKeyPem, cert: made.certificatePem }, (_request, response) => void response.end('{}'));
+    await new Promise<void>((done) => impostor.listen(0, '127.0.0.1', done));
+    try {
+      const { port } = impostor.address() as AddressInfo;
+      for (const url of [`https://127.0.0.1:${port}`, wire.url.replace('http:', 'https:')])
+        expect((await openAt(url).test(signal)).problems).toMatchObject([{ code: 'TLS_UNTRUSTED', fix: expect.stringContaining('proxy') }]);
+    } finally {
+      impostor.closeAllConnections();
+      await new Promise((done) => impostor.close(done));
+    }
   });
 
   it('INVALID_LOGIN when NetSuite refuses the token twice', async () => {
@@ -83,14 +126,23 @@ describe('test of a connection', () => {
     expect(await codes()).toEqual(['PERMISSION_MISSING']);
   });
 
-  it('is content when the role sees some of the records', async () => {
+  it('RECORD_TYPE_HIDDEN for a table that the role does not see, beside a connection that works', async () => {
     wire.answer = ({ path, query }, response) => {
       if (path.endsWith('serverTime')) return { serverTime: '2026-05-01T12:00:00.000Z' };
-      return query.includes('FROM customer')
-        ? json(response, 400, invalidQuery("Search error occurred: Record 'customer' was not found."))
+      return query.includes('FROM transaction')
+        ? json(response, 400, invalidQuery("Search error occurred: Record 'transaction' was not found."))
         : rowsAnswer([]);
     };
-    expect(await codes()).toEqual([]);
+    expect(await openAt(wire.url).test(signal)).toMatchObject({
+      ok: true,
+      problems: [
+        {
+          code: 'RECORD_TYPE_HIDDEN',
+          message: expect.stringMatching(/invoice, creditMemo.*'transaction'/),
+          fix: expect.stringContaining('View'),
+        },
+      ],
+    });
   });
 
   it('INVALID_LOGIN when the secrets belong to another way of signing in', async () => {

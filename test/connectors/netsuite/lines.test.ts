@@ -56,6 +56,24 @@ describe('the lines of a document', () => {
     expect(query).toContain('ORDER BY l.transaction ASC, l.id ASC');
   });
 
+  it('of one document that break every answer reject that document alone', async () => {
+    wire.answer = ({ query }, response) => {
+      if (!isLines(query)) return rowsAnswer([header('1'), header('2'), header('3')]);
+      const asked = ['1', '2', '3'].filter((id) => /IN \(([^)]*)\)/.exec(query)?.[1]?.split(', ').includes(id));
+      if (!asked.includes('2')) return rowsAnswer(asked.map((id) => line(id, `${id}0`)));
+      return void response.writeHead(200, { 'content-type': 'application/json' }).end('{"items":[{"memo":"\u0001"}]}');
+    };
+    const page = await read();
+    expect(page.records.map(({ id, lines }) => [id, lines?.length])).toEqual([
+      ['1', 1],
+      ['3', 1],
+    ]);
+    expect(page).toMatchObject({
+      rejected: [{ id: '2', code: 'LINE_UNREADABLE', message: expect.stringContaining('broken') }],
+      lastId: '3',
+    });
+  });
+
   it('are not asked for when the page is empty or lines are not wanted', async () => {
     wire.answer = () => rowsAnswer([]);
     expect((await read()).records).toEqual([]);

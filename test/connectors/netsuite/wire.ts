@@ -8,7 +8,7 @@ import type { NetsuiteSecrets } from '../../../src/connectors/netsuite/connectio
 import { netsuite } from '../../../src/connectors/netsuite/connector.ts';
 import { recordTypeDefinitions } from '../../../src/connectors/netsuite/record-types.ts';
 import type { Clock } from '../../../src/core/clock.ts';
-import { openGuardedFetch } from '../../../src/core/guarded-fetch.ts';
+import { openGuardedFetch, type Resolve } from '../../../src/core/guarded-fetch.ts';
 import type { Settings } from '../../../src/core/settings.ts';
 import { testSettings } from '../../setup/database.ts';
 
@@ -108,10 +108,19 @@ export function openAt(
     certificateId?: string | null;
     privateKeyPem?: string;
     secrets?: NetsuiteSecrets;
+    resolve?: Resolve;
   } = {},
 ): Connector {
-  const { clock = realClock, erp = {}, certificateId = 'certificate-1', privateKeyPem = testKey, secrets = { privateKeyPem } } = options;
-  const ctx = { fetch: openGuardedFetch({ allowPrivateHosts: true }), clock, log: pino({ level: 'silent' }), settings: settingsWith(erp) };
+  const {
+    clock = realClock,
+    erp = {},
+    certificateId = 'certificate-1',
+    privateKeyPem = testKey,
+    secrets = { privateKeyPem },
+    resolve,
+  } = options;
+  const fetch = openGuardedFetch({ allowPrivateHosts: true, ...(resolve !== undefined && { resolve }) });
+  const ctx = { fetch, clock, log: pino({ level: 'silent' }), settings: settingsWith(erp) };
   const authentication = { method: 'oauth2', clientId: 'client-1', certificateId } as const;
   return netsuite.open(ctx, { accountId: '1234567_SB1', baseUrl: url, authentication }, secrets);
 }

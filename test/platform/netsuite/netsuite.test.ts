@@ -224,6 +224,88 @@ describe('POST /netsuite/connection/test', () => {
   });
 });
 
+describe('what a mistake in the set-up is told as', () => {
+  const test = async () => (await owner('post', '/netsuite/connection/test')).body;
+  const told = (code: string, fix: RegExp) => ({
+    ok: false,
+    problems: [{ code, message: expect.any(String), fix: expect.stringMatching(fix) }],
+  });
+  const byToken = async (change: object = {}, account = accountId) => {
+    const { consumerKey, consumerSecret, tokenId, tokenSecret } = await erp.account.createTokenCredentials('Portal Service');
+    const authentication = { method: 'tba', consumerKey, consumerSecret, tokenId, tokenSecret, ...change };
+    expect((await put({ accountId: account, baseUrl: erp.account.url, authentication })).status).toBe(200);
+  };
+
+  it('by token: nothing, when all is right', async () => {
+    await byToken();
+    expect(await test()).toMatchObject({ ok: true, problems: [] });
+  });
+
+  it('by token: a wrong consumer key, token, secret or account, all of which NetSuite answers alike', async () => {
+    for (const change of [{ consumerKey: 'mistyped' }, { tokenId: 'mistyped' }, { tokenSecret: 'mistyped', consumerSecret: 'mistyped' }]) {
+      await byToken(change);
+      expect(await test()).toMatchObject(told('INVALID_LOGIN', /account id, the consumer key, the token id and both secrets/));
+    }
+    await byToken({}, 'TSTDRV7654321');
+    expect(await test()).toMatchObject(told('INVALID_LOGIN', /account id/));
+  });
+
+  it('by certificate: a wrong client id', async () => {
+    const { certificateId } = await erp.connect(owner);
+    await put({ accountId, baseUrl: erp.account.url, authentication: { method: 'oauth2', clientId: 'mistyped', certificateId } });
+    expect(await test()).toMatchObject(told('CLIENT_UNKNOWN', /client id \(consumer key\)/));
+  });
+
+  it('by certificate: one that has ended', async () => {
+    await erp.connect(owner);
+    await inTransaction({ db: database.ctx.db, organizationId: organization.id }, (tx) =>
+      tx('erp_certificates').update({ not_after: new Date('2026-01-01T00:00:00Z') }),
+    );
+    erp.account.setAuthenticationTime(new Date('2031-01-01T00:00:00Z')); // where it has ended as well
+    try {
+      expect(await test()).toMatchObject(told('CERTIFICATE_EXPIRED', /Make a new certificate/));
+    } finally {
+      erp.account.setAuthenticationTime(null);
+    }
+  });
+
+  it('the clock of this machine, even where the log-in fails by it', async () => {
+    await erp.connect(owner);
+    const now = () => new Date(Date.now() + 600_000);
+    const { secret } = await makeKey(database.ctx, organization.id, { permissions: ['write'] });
+    const fast = apiOf(createApp({ ...database.ctx, clock: { ...database.ctx.clock, now } }), secret);
+    const { body } = await fast('post', '/netsuite/connection/test');
+    expect(body.ok).toBe(false);
+    expect(body.problems[0]).toMatchObject({ code: 'CLOCK_SKEW', fix: expect.stringContaining('Set the clock') });
+  });
+
+  it('a role that sees some of the records, or none of them', async () => {
+    await erp.connect(owner);
+    const tables = ['customer', 'item', 'transaction', 'vendor', 'employee', 'contact'];
+    try {
+      erp.account.setVisible('item', false);
+      expect(await test()).toMatchObject({ ok: true, problems: [{ code: 'RECORD_TYPE_HIDDEN', fix: expect.stringContaining('"View"') }] });
+      expect((await owner('get', '/netsuite/connection')).body).toMatchObject({ status: 'connected', lastError: null });
+      for (const table of tables) erp.account.setVisible(table, false);
+      expect(await test()).toMatchObject(told('PERMISSION_MISSING', /SuiteAnalytics Workbook/));
+      expect((await owner('get', '/netsuite/connection')).body).toMatchObject({ status: 'failed', lastError: expect.any(String) });
+    } finally {
+      for (const table of tables) erp.account.setVisible(table, true);
+    }
+  });
+
+  it('a role that may not use the interface', async () => {
+    await erp.connect(owner);
+    erp.account.injectFault({
+      path: /serverTime/,
+      times: 1,
+      status: 403,
+      body: { 'o:errorDetails': [{ detail: 'No.', 'o:errorCode': 'X' }] },
+    });
+    expect(await test()).toMatchObject(told('PERMISSION_MISSING', /REST Web Services/));
+  });
+});
+
 describe('stored credentials', () => {
   it('422 when the encryption key that closed them is gone', async () => {
     await erp.connect(owner);

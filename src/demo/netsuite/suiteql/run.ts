@@ -14,8 +14,7 @@ export class QueryFailure extends Error {}
 /** A page beyond the cap, in an account that says so. */
 export class BeyondCap extends Error {}
 
-/** SuiteQL gives the first 100,000 rows of a query and the first 1,000 pages. */
-const MOST_ROWS = 100_000;
+/** SuiteQL gives the first 100,000 rows of a query, or what the switch says, and the first 1,000 pages. */
 const MOST_PAGES = 1_000;
 
 export async function runQuery(settings: QuerySettings, request: QueryRequest): Promise<QueryPage> {
@@ -29,7 +28,7 @@ export async function runQuery(settings: QuerySettings, request: QueryRequest): 
 }
 
 async function readRows(client: PoolClient, settings: QuerySettings, compiled: CompiledQuery, request: QueryRequest): Promise<QueryPage> {
-  const cap = Math.min(MOST_ROWS, MOST_PAGES * request.limit);
+  const cap = Math.min(settings.switches.mostRows, MOST_PAGES * request.limit);
   const tellsCap = settings.switches.beyondCap === 'refuse';
   if (tellsCap && request.offset >= cap) throw new BeyondCap(`A query gives its first ${cap} rows at the most.`);
   const limit = Math.max(0, Math.min(request.limit, cap - request.offset));

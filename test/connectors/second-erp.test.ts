@@ -1,0 +1,161 @@
+// Another ERP is one folder: a connector that nobody but docs/adding-an-erp.md knows goes through real runs, from its stored
+// connection to published rows.
+import { readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { connectorKinds } from '../../src/connectors/kinds.ts';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { openConnectorOf, secretBinding } from '../../src/sync/connection.ts';
+import { findConfig, type RunRow } from '../../src/sync/runs.store.ts';
+import { workOn } from '../../src/sync/worker.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { memoryErp, noSignal, type SyncWorld, syncWorld } from '../sync/fixture.ts';
+import { csvErp, csvSecrets, csvSettings } from './csv/connector.ts';
+
+const kinds = {
+  ...connectorKinds,
+  csv: ((ctx, settings, secrets) =>
+    csvErp.open(ctx, csvSettings.parse(settings), csvSecrets.parse(secrets))) satisfies (typeof connectorKinds)[string],
+};
+
+type Order = { id: string; changed: string; customer: string; total: string; paid: string };
+const orders = new Map<string, Order>();
+let server: Server;
+let url: string;
+let database: TestDatabase;
+let ctx: Ctx;
+let world: SyncWorld;
+const token = 'open-sesame';
+
+const put = (id: string, more: Partial<Order> = {}) =>
+  orders.set(id, { id, changed: '2026-05-01T09:00:00Z', customer: `C, of "${id}"`, total: '10.50', paid: 'no', ...more });
+const quoted = (cell: string): string => `"${cell.replaceAll('"', '""')}"`;
+
+function answerOrders(query: URLSearchParams): string {
+  const ids: unknown = JSON.parse(query.get('ids') ?? 'null');
+  const [after, since] = [query.get('after'), query.get('since')];
+  const found = [...orders.values()]
+    .toSorted((a, b) => Buffer.compare(Buffer.from(a.id), Buffer.from(b.id)))
+    .filter(({ id }) => after === null || Buffer.compare(Buffer.from(id), Buffer.from(after)) > 0)
+    .filter(({ id }) => !Array.isArray(ids) || ids.includes(id))
+    .filter(({ changed }) => since === null || Date.parse(changed) >= Date.parse(since));
+  const rows = found.slice(0, Number(query.get('limit'))).map((order) => Object.values(order).map(quoted).join());
+  return ['id,changed,customer,total,paid', ...rows].join('\n');
+}
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? '', 'http://erp');
+    if (request.headers.authorization !== `Bearer ${token}`) response.writeHead(401).end();
+    else if (pathname === '/clock') response.end('2026-05-01T12:00:00Z');
+    else if (pathname === '/count') response.end(String(orders.size));
+    else response.end(answerOrders(searchParams));
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  database = await testDatabase();
+  ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } } };
+});
+afterAll(async () => {
+  await database.close();
+  server.closeAllConnections();
+  await new Promise((done) => server.close(done));
+});
+
+const connect = (secret: string) =>
+  inTransaction(world.tenant, (tx) =>
+    tx('erp_connections')
+      .insert({
+        organization_id: world.organizationId,
+        kind: 'csv',
+        account_id: 'shop',
+        settings: JSON.stringify({ url }),
+        secrets: ctx.keyring.seal(JSON.stringify({ token: secret }), secretBinding(world.organizationId, 'erp-secrets')),
+      })
+      .onConflict('organization_id')
+      .merge(),
+  );
+
+beforeEach(async () => {
+  orders.clear();
+  for (let n = 1; n <= 25; n += 1) put(`A-${n}`);
+  for (const id of ['a-1', 'Ä-1', 'ﬀ', '😀']) put(id); // UTF-16 and bytes order the last two differently
+  world = await syncWorld(ctx, memoryErp(), { recordType: 'order' });
+  await connect(token);
+});
+
+async function sync(mode: 'incremental' | 'full' = 'incremental'): Promise<RunRow> {
+  const id = await world.queue(mode);
+  await workOn(ctx, await world.claim(), noSignal, (tenant) => openConnectorOf(tenant, kinds));
+  return world.row(id);
+}
+const served = async () => new Map((await world.rows()).map((row) => [String(row['id']), row]));
+
+describe('another ERP', () => {
+  it('is loaded, page by page, from its stored connection', async () => {
+    expect(await sync()).toMatchObject({
+      status: 'succeeded',
+      mode: 'full',
+      counts: { inserted: 29, rejected: 0 },
+      progress: { pages: 3 },
+    });
+    expect([...(await served()).keys()].toSorted()).toEqual([...orders.keys()].toSorted());
+    expect((await served()).get('A-7')).toMatchObject({ f_customer: 'C, of "A-7"', f_total: '10.50', f_paid: false });
+  });
+
+  it('is followed: edits, new records, deletions that nobody lists, and a record that is no record', async () => {
+    await sync();
+    put('A-7', { total: '11.00', paid: 'yes', changed: '2026-05-01T11:58:00Z' });
+    put('b', { changed: '2026-05-01T11:59:00Z' });
+    put('A-8', { total: 'a lot', changed: '2026-05-01T11:59:00Z' });
+    orders.delete('ﬀ');
+    const run = await sync();
+    expect(run).toMatchObject({
+      status: 'partial',
+      mode: 'incremental',
+      generation: '2',
+      counts: { inserted: 1, updated: 1, deleted: 1, rejected: 1 },
+    });
+    const rows = await served();
+    expect(rows.get('A-7')).toMatchObject({ f_total: '11.00', f_paid: true });
+    expect(rows.get('A-8')).toMatchObject({ f_total: '10.50' });
+    expect([rows.has('b'), rows.has('ﬀ'), rows.size]).toEqual([true, false, 29]);
+    expect(await world.query(`select id, message from ${world.schema}.rejections`)).toEqual([{ id: 'A-8', message: 'total is no number' }]);
+    put('A-8', { total: '12', changed: '2026-05-01T11:59:30Z' });
+    expect(await sync()).toMatchObject({ status: 'succeeded', counts: { updated: 1, rejected: 0 } });
+  });
+
+  it('refuses a wrong token, which pauses the configuration with its advice', async () => {
+    await connect('guessed');
+    const connector = await openConnectorOf(world.tenant, kinds);
+    expect(await connector.test(noSignal)).toMatchObject({ ok: false, problems: [{ code: 'TOKEN_REFUSED', fix: 'Enter a new token.' }] });
+    expect(await sync()).toMatchObject({ status: 'failed', attempt: 1, error: { code: 'TOKEN_REFUSED' } });
+    const config = await inTransaction(world.tenant, (tx) => findConfig(tx, world.organizationId, world.configId));
+    expect(config?.paused_reason).toMatchObject({ code: 'TOKEN_REFUSED', fix: 'Enter a new token.' });
+  });
+});
+
+describe('the interface', () => {
+  const text = readFileSync('src/connectors/connector.ts', 'utf8');
+
+  it('has no word of NetSuite in it', () => {
+    const words =
+      /netsuite|suite(?:ql|talk|script)|oracle|builtin|lastmodifieddate|invalid_login|subsidiary|\btba\b|\bm2m\b|foreigntotal|mainline/i;
+    expect(words.exec(text)?.[0]).toBeUndefined();
+    expect(words.test(readFileSync('src/connectors/netsuite/queries.ts', 'utf8'))).toBe(true); // the words are its own
+  });
+
+  it('is explained by code that is run here, to the letter, and question by question', () => {
+    const page = readFileSync('docs/adding-an-erp.md', 'utf8');
+    const code = readFileSync('test/connectors/csv/connector.ts', 'utf8');
+    const blocks = [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, block = '']) => block);
+    expect(blocks.length).toBeGreaterThan(4);
+    expect(blocks.filter((block) => !code.includes(block))).toEqual([]);
+    const [, members = ''] = /export type Connector = \{([\s\S]*?)\n\};/.exec(text) ?? [];
+    const names = [...members.matchAll(/^ {2}(\w+)\(/gm)].map(([, name = '']) => name);
+    expect(names).toHaveLength(9);
+    expect(names.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
+  });
+});

@@ -1,0 +1,245 @@
+// What an ERP may send that is no record: each is rejected with its reason, the run is partial, and the rest is served. First over
+// the wire, through the connector; then from a connector that lets everything through.
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { SourceRecord } from '../../src/connectors/connector.ts';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { metadataOf, openAt, type Seen, startWire, type Wire } from '../connectors/netsuite/wire.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { endOpenRuns, field, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
+
+let database: TestDatabase;
+let ctx: Ctx;
+beforeAll(async () => {
+  database = await testDatabase();
+  const quick = { pageSize: 10, retryBaseMs: 2, retryMaxMs: 4, reconcileEveryMs: 0 };
+  ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, ...quick } } };
+});
+afterEach(() => endOpenRuns(database));
+afterAll(() => database.close());
+
+const rejections = (world: SyncWorld) =>
+  world.query<{ id: string; code: string; message: string }>(`select id, code, message from ${world.schema}.rejections order by id`);
+const servedIds = async (world: SyncWorld) => (await world.rows()).map(({ id }) => String(id));
+
+describe('over the wire', () => {
+  let wire: Wire;
+  /** The rows of the account as JSON text, with the id by which they are ordered. */
+  let rows: Map<number, string[]>;
+  const maxResponseBytes = 100_000;
+  const good = (id: number, more: object = {}): string =>
+    JSON.stringify({
+      links: [],
+      id: String(id),
+      lastmodifieddate: '2026-01-02T03:04:05Z',
+      entityid: `C${id}`,
+      creditlimit: '1.50',
+      ...more,
+    });
+
+  function select({ query, path }: Seen): { items: string[]; hasMore: boolean } {
+    const limit = Number(/limit=(\d+)/.exec(path)?.[1]);
+    const after = Number(/t\.id > (-?\d+)/.exec(query)?.[1] ?? Number.NEGATIVE_INFINITY);
+    const listed = /IN \(([^)]*)\)/.exec(query)?.[1]?.split(', ').map(Number);
+    const found = [...rows].filter(([id]) => id > after && (listed?.includes(id) ?? true)).toSorted(([a], [b]) => a - b);
+    const isIdsAlone = query.startsWith('SELECT t.id AS id FROM');
+    const items = found.flatMap(([id, texts]) => texts.map((text) => (isIdsAlone ? `{"id":"${id}"}` : text)));
+    return { items: items.slice(0, limit), hasMore: items.length > limit };
+  }
+
+  beforeEach(async () => {
+    rows = new Map(Array.from({ length: 25 }, (_unused, n) => [n + 1, [good(n + 1)]]));
+    wire = await startWire();
+    wire.answer = (seen, response) => {
+      if (seen.path.endsWith('serverTime')) return { serverTime: '2026-05-01T12:00:00.000Z' };
+      if (seen.query.includes('deletedrecord')) return { items: [], hasMore: false };
+      if (seen.query.includes('COUNT(*)')) return { items: [{ n: String([...rows.values()].flat().length) }], hasMore: false };
+      const { items, hasMore } = select(seen);
+      response.writeHead(200, { 'content-type': 'application/json' }).end(`{"items":[${items.join()}],"hasMore":${hasMore}}`);
+      return undefined;
+    };
+  });
+  afterEach(() => wire.stop());
+
+  async function customers(): Promise<SyncWorld> {
+    const erp = Object.assign(memoryErp(), { connector: openAt(wire.url, { erp: { maxResponseBytes } }) });
+    const fields = ['entityid', 'creditlimit', 'isperson', 'startdate', 'currency', 'lastmodifieddate'];
+    const world = await syncWorld(ctx, erp, { recordType: 'customer', fields });
+    await inTransaction(world.tenant, (tx) =>
+      tx('erp_metadata').insert({
+        organization_id: world.organizationId,
+        record_types: JSON.stringify([metadataOf('customer')]),
+        refreshed_at: tx.fn.now(),
+      }),
+    );
+    return world;
+  }
+
+  const broken = good(14).replace('"C14"', '"C\u000114"'); // a control character that nobody escaped
+  it.each<[string, string[], { code: string; message: RegExp; id?: string }]>([
+    ['malformed JSON', [broken], { code: 'RECORD_UNREADABLE', message: /broken JSON/ }],
+    ['a value too long for an answer', [good(14, { entityid: 'x'.repeat(200_000) })], { code: 'RECORD_UNREADABLE', message: /too large/ }],
+    [
+      'a number too long',
+      [good(14, { creditlimit: '9'.repeat(500) })],
+      { code: 'VALUE_UNREADABLE', message: /creditlimit is not a number/ },
+    ],
+    ['a number instead of a text', [good(14, { creditlimit: 5 })], { code: 'VALUE_UNREADABLE', message: /creditlimit is a JSON number/ }],
+    ['an object instead of a text', [good(14, { entityid: { a: 1 } })], { code: 'VALUE_UNREADABLE', message: /entityid is a JSON object/ }],
+    ['a word for a truth', [good(14, { isperson: 'yes' })], { code: 'VALUE_UNREADABLE', message: /isperson is neither/ }],
+    ['a date that is none', [good(14, { startdate: '2026-02-30' })], { code: 'VALUE_UNREADABLE', message: /startdate is not a date/ }],
+    ['NUL', [good(14, { entityid: 'a\0b' })], { code: 'VALUE_UNREADABLE', message: /entityid holds a character/ }],
+    ['a lone surrogate', [good(14, { entityid: 'a\ud800' })], { code: 'VALUE_UNREADABLE', message: /entityid holds a character/ }],
+    [
+      'a lone surrogate in a label',
+      [good(14, { currency: '1', df_currency: '\udc00' })],
+      { code: 'VALUE_UNREADABLE', message: /label of currency/ },
+    ],
+    ['NaN', [good(14, { creditlimit: 'NaN' })], { code: 'VALUE_UNREADABLE', message: /creditlimit is not a number/ }],
+    ['1e400', [good(14, { creditlimit: '1e400' })], { code: 'VALUE_UNREADABLE', message: /creditlimit is not a number/ }],
+    ['1e400 without quotes', [good(14).replace('"1.50"', '1e400')], { code: 'VALUE_UNREADABLE', message: /creditlimit is a JSON number/ }],
+    ['duplicate ids', [good(14), good(14, { entityid: 'another' })], { code: 'DUPLICATE_ID', message: /more than one row/ }],
+    ['an id that changes type', [good(14, { id: 14 })], { code: 'ID_NOT_INTEGER', message: /not an integer/ }],
+    ['an id that is no number any more', [good(14, { id: 'C-14' })], { code: 'ID_NOT_INTEGER', message: /not an integer/, id: 'C-14' }],
+    [
+      'an id that can not be stored',
+      [good(14, { id: 'a\0\ud800' })],
+      { code: 'ID_NOT_INTEGER', message: /not an integer/, id: 'a\ufffd\ufffd' },
+    ],
+  ])(
+    '%s: the record is rejected with its reason, the run is partial, the rest is served',
+    async (_name, texts, { code, message, id = '14' }) => {
+      rows.set(14, texts);
+      const world = await customers();
+      const first = await world.sync();
+      expect(first).toMatchObject({
+        status: 'partial',
+        attempt: 1,
+        error: { code: 'RECORDS_REJECTED' },
+        counts: { inserted: 24, rejected: 1 },
+      });
+      const told = [{ id, code, message: expect.stringMatching(message) }];
+      expect(await rejections(world)).toEqual(told);
+      expect(await servedIds(world)).toEqual([...rows.keys()].filter((key) => key !== 14).map(String));
+      // Every later run meets it again, the incremental one with its complete scan as well.
+      rows.set(3, [good(3, { entityid: 'changed', lastmodifieddate: '2026-05-01T11:00:00Z' })]);
+      expect(await world.sync('incremental')).toMatchObject({
+        status: 'partial',
+        mode: 'incremental',
+        counts: { updated: 1, deleted: 0, rejected: 1 },
+      });
+      expect(await rejections(world)).toEqual(told);
+      // And it ends when the record is put right.
+      rows.set(14, [good(14)]);
+      expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 1, rejected: 0 } });
+      expect(await servedIds(world)).toHaveLength(25);
+    },
+  );
+
+  it('a record that turns bad keeps its last good version, and is not taken for deleted', async () => {
+    const world = await customers();
+    await world.sync();
+    rows.set(14, [good(14, { entityid: 'x', lastmodifieddate: '2026-05-01T11:00:00Z' }), good(14, { entityid: 'y' })]);
+    expect(await world.sync('incremental')).toMatchObject({ status: 'partial', counts: { deleted: 0, rejected: 1 } });
+    expect((await world.rows())[13]).toMatchObject({ id: '14', f_entityid: 'C14' });
+  });
+
+  it('`__proto__` in an answer is a name like any other', async () => {
+    rows.set(14, [good(14).replace('{', '{"__proto__":{"entityid":"stolen","polluted":true},"constructor":"x","ToString":"y",')]);
+    const world = await customers();
+    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 25 } });
+    expect((await world.rows())[13]).toMatchObject({ f_entityid: 'C14' });
+    expect(Reflect.get({}, 'polluted')).toBeUndefined();
+  });
+
+  it('an account that answers with nothing but broken JSON is waited for, and rejects nothing', async () => {
+    const { answer } = wire;
+    wire.answer = (seen, response) =>
+      seen.query.includes('ORDER BY')
+        ? void response.writeHead(200, { 'content-type': 'application/json' }).end('{"items":[')
+        : answer(seen, response);
+    const world = await customers();
+    expect(await world.sync()).toMatchObject({ status: 'failed', attempt: 5, error: { code: 'ANSWER_MALFORMED' } });
+    expect(await rejections(world)).toEqual([]);
+  });
+});
+
+describe('from a connector that lets everything through', () => {
+  const fields = [
+    field('name'),
+    field('total', 'number'),
+    field('n', 'integer'),
+    field('ok', 'boolean'),
+    field('day', 'date'),
+    field('at', 'time'),
+    field('entity', 'reference'),
+    field('constructor'),
+    field('lines', 'lines', [field('qty', 'number'), field('count', 'integer'), field('memo')]),
+  ];
+  const line = (more: object) => ({ lines: [{ qty: '1' }, more] }) as unknown as Partial<SourceRecord>;
+
+  it.each<[string, object, Partial<SourceRecord>, RegExp]>([
+    ['NUL', { name: 'a\0b' }, {}, /^name holds/],
+    ['a lone surrogate', { name: 'a\ud83d' }, {}, /^name holds/],
+    ['a lone surrogate in a label', {}, { labels: { entity: '\udc00' } }, /^the label of entity holds/],
+    ['NaN', { total: 'NaN' }, {}, /^total is not a number/],
+    ['Infinity', { total: '-Infinity' }, {}, /^total is not a number/],
+    ['1e400', { total: '1e400' }, {}, /^total is not a number/],
+    ['a number too long', { total: '1'.repeat(401) }, {}, /^total is not a number/],
+    ['an integer too long', { n: '1234567890123456789' }, {}, /^n is not an integer/],
+    ['a number instead of a text', { total: 5 }, {}, /^total is of type number/],
+    ['an object instead of a text', { name: { a: 1 } }, {}, /^name is of type object/],
+    ['a word for a truth', { ok: 'yes' }, {}, /^ok is neither/],
+    ['a word for a day', { day: 'tomorrow' }, {}, /^day is not a date/],
+    ['a word for a time', { at: 'now' }, {}, /^at is not a time/],
+    ['a day that is none', { day: '2026-02-30' }, {}, /refuses a value/],
+    ['NaN in a line', {}, line({ qty: 'NaN' }), /^lines line 2: qty is not a number/],
+    ['JSON in a number of a line', {}, line({ qty: '1},{"qty":2' }), /^lines line 2: qty is not a number/],
+    ['letters in an integer of a line', {}, line({ count: 'abc' }), /^lines line 2: count is not an integer/],
+    ['NUL in a line', {}, line({ memo: 'a\0b' }), /^lines line 2: memo holds/],
+  ])('%s: rejected, partial, the rest served', async (_name, values, more, message) => {
+    const world = await syncWorld(ctx, memoryErp(fields));
+    for (let id = 1; id <= 12; id += 1) world.erp.put(id);
+    world.erp.put(7, values as Record<string, string>, more);
+    expect(await world.sync()).toMatchObject({ status: 'partial', attempt: 1, counts: { inserted: 11, rejected: 1 } });
+    expect(await rejections(world)).toEqual([{ id: '7', code: expect.stringMatching(/^VALUE_/), message: expect.stringMatching(message) }]);
+    expect(await servedIds(world)).not.toContain('7');
+  });
+
+  it('a field called `constructor` has the values of that field and no others', async () => {
+    const world = await syncWorld(ctx, memoryErp(fields));
+    world.erp.put(1);
+    world.erp.put(2, { constructor: 'a builder' });
+    expect(await world.sync()).toMatchObject({ status: 'succeeded' });
+    expect((await world.rows()).map((row) => row['f_constructor'])).toEqual([null, 'a builder']);
+  });
+
+  it('duplicate ids on one page: none of them is believed', async () => {
+    const world = await syncWorld(ctx, memoryErp());
+    for (let id = 1; id <= 12; id += 1) world.erp.put(id);
+    await world.sync();
+    world.erp.bendPage = (page) => ({
+      ...page,
+      records: page.records.flatMap((record) => (record.id === '7' ? [record, { ...record, values: { name: 'another' } }] : [record])),
+    });
+    expect(await world.sync()).toMatchObject({ status: 'partial', counts: { rejected: 1, deleted: 0 } });
+    expect(await rejections(world)).toMatchObject([{ id: '7', code: 'DUPLICATE_ID' }]);
+    expect((await world.rows())[6]).toMatchObject({ f_name: 'name 7' });
+  });
+
+  it.each<[string, unknown, string]>([
+    ['a number', 7, '7'],
+    ['a word', 'seven', 'seven'],
+    ['another way of writing it', '007', '007'],
+    ['what can not be stored', `\0\ud800${'x'.repeat(5_000)}`, `\ufffd\ufffd${'x'.repeat(198)}`],
+  ])('an id that changes type: %s', async (_name, id, told) => {
+    const world = await syncWorld(ctx, memoryErp());
+    for (let n = 1; n <= 12; n += 1) world.erp.put(n);
+    world.erp.bendPage = (page) => ({
+      ...page,
+      records: page.records.map((record) => (record.id === '7' ? { ...record, id: id as string } : record)),
+    });
+    expect(await world.sync()).toMatchObject({ status: 'partial', counts: { inserted: 11, rejected: 1 } });
+    expect(await rejections(world)).toMatchObject([{ id: told, code: 'ID_UNREADABLE' }]);
+  });
+});

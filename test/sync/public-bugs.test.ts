@@ -1,0 +1,48 @@
+// The list of the specification, line by line: each public bug of another product has a test here that is named for it. This file only
+// sees to it that none is lost; what each test shows stands beside it.
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+
+const lines = [
+  'cursor ties cut by a page boundary',
+  'cursor advanced by a failed attempt',
+  'state saved only at the end',
+  'source failure empties the destination',
+  'rows that become visible after the cursor passed',
+  "day or zone truncation that loses rows changed before the account's midnight",
+  'a locked or forbidden record skipped while the run is green',
+  'a rejected record lost behind the watermark',
+  'zero rows reported as success',
+  'child changed without its parent',
+  'a value that changes without its modified date',
+  'paging without a total order',
+  'the 100,000 cap reached in silence',
+  'one bad column killing the query or vanishing in silence',
+  'a new column null for every old row',
+  'a zombie worker writing after its lease',
+  'an interrupted run that stays "running" for ever',
+  'deletions executed before success',
+  'a record created during the run deleted by the run',
+  'a role change that reads as mass deletion',
+  '"success" announced for a run that failed',
+];
+
+const files = readdirSync('test/sync').filter((file) => file.endsWith('.test.ts') && file !== 'public-bugs.test.ts');
+const sources = files.map((file) => ({ file, text: readFileSync(`test/sync/${file}`, 'utf8') }));
+
+/** The title of a test stands behind `it(`, or behind the table of `it.each(…)(`. */
+const title = /(?:\bit|\))\(\s*('(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`[^`]*`),\s*(?:async\s*)?\(/g;
+const titles = sources.flatMap(({ text }) =>
+  [...text.matchAll(title)].map(([, quoted = '']) => quoted.slice(1, -1).replaceAll(/\\(.)/g, '$1')),
+);
+
+describe('public bugs of others that must not be ours', () => {
+  it.each(lines)('%s', (line) => {
+    expect(titles.filter((name) => name.includes(line))).not.toEqual([]);
+  });
+
+  it('and none of these tests is left out', () => {
+    expect(sources.filter(({ text }) => /\b(it|describe)\.(skip|todo|only|fails)\b/.test(text)).map(({ file }) => file)).toEqual([]);
+    expect(titles.length).toBeGreaterThan(100);
+  });
+});
