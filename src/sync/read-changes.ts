@@ -2,6 +2,7 @@
 // silence, what was deleted, and then the proof by number or by a complete scan. Each call does one bounded piece and writes down
 // how far it is, so that any process can go on from there.
 import { type OpenWhen, scannedFields } from '../connectors/connector.ts';
+import { isSoundId } from '../warehouse/encode.ts';
 import type { RunState, RunStep } from '../warehouse/run-row.ts';
 import { quoted } from '../warehouse/table.ts';
 import { columnsToCompare, differs, fieldsToScan } from './compare.ts';
@@ -52,8 +53,10 @@ const compareListed: Step = async (reading, state) => {
   const { since } = state.plan;
   const changedSince = since === null ? null : new Date(since);
   const list = () => connector.listIds({ recordType, afterId: state.checkpoint, changedSince, limit: listAtOnce, signal });
-  const { ids, hasMore } = await list();
+  const { ids: listed, hasMore } = await list();
   signal.throwIfAborted();
+  // What is no id of this type was rejected with its page, and can't be asked for.
+  const ids = listed.filter((id) => isSoundId(id, state.plan.idType));
   const lastId = ids.at(-1) ?? null;
   checkOnward({ hasMore, lastId }, state.checkpoint);
   const missing = await unreadOf(reading, state, ids);

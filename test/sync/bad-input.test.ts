@@ -37,13 +37,23 @@ describe('over the wire', () => {
       ...more,
     });
 
+  /** As the row has it, where the row can be read. */
+  function idText(id: number, text: string): string {
+    try {
+      const own: unknown = (JSON.parse(text) as { id: unknown }).id;
+      return JSON.stringify(typeof own === 'string' ? own : String(id));
+    } catch {
+      return `"${id}"`;
+    }
+  }
+
   function select({ query, path }: Seen): { items: string[]; hasMore: boolean } {
     const limit = Number(/limit=(\d+)/.exec(path)?.[1]);
     const after = Number(/t\.id > (-?\d+)/.exec(query)?.[1] ?? Number.NEGATIVE_INFINITY);
     const listed = /IN \(([^)]*)\)/.exec(query)?.[1]?.split(', ').map(Number);
     const found = [...rows].filter(([id]) => id > after && (listed?.includes(id) ?? true)).toSorted(([a], [b]) => a - b);
     const isIdsAlone = query.startsWith('SELECT t.id AS id FROM');
-    const items = found.flatMap(([id, texts]) => texts.map((text) => (isIdsAlone ? `{"id":"${id}"}` : text)));
+    const items = found.flatMap(([id, texts]) => texts.map((text) => (isIdsAlone ? `{"id":${idText(id, text)}}` : text)));
     return { items: items.slice(0, limit), hasMore: items.length > limit };
   }
 
