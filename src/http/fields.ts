@@ -45,7 +45,7 @@ export const shortText = (max: number) =>
     .min(1)
     .max(max)
     .refine((text) => /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]*$/u.test(text), 'must not hold control characters')
-    .refine((text) => /[^\p{Cf}\p{Mn}\p{Z}]/u.test(text), 'must show something');
+    .refine((text) => text === '' || /[^\p{Cf}\p{Mn}\p{Z}]/u.test(text), 'must show something');
 export const longText = (max: number) =>
   z
     .string()
