@@ -1,0 +1,158 @@
+// The records of the sync bench, told by number alone so that any process can make the same ones: 40 columns (37 fields, three of
+// them with a label), about 570 bytes of text. And a connector that hands them out as any ERP's would.
+import {
+  type Connector,
+  type FieldMetadata,
+  type FieldType,
+  hasLabel,
+  type Page,
+  type RecordTypeMetadata,
+  type SourceRecord,
+} from '../src/connectors/connector.ts';
+
+const names: Readonly<Record<Exclude<FieldType, 'lines'>, string>> = {
+  text: 'tranid externalid email phone city postcode terms channel ponumber carrier memo',
+  number: 'total subtotal taxtotal discount shipping weight exchangerate balance',
+  integer: 'seq quantity linecount days priority',
+  boolean: 'paid taxable printed emailed',
+  date: 'trandate duedate shipdate startdate',
+  time: 'createddate lastmodifieddate',
+  list: 'status',
+  reference: 'entity subsidiary',
+};
+const typed = Object.entries(names) as [Exclude<FieldType, 'lines'>, string][];
+const field = (name: string, type: FieldType): FieldMetadata => ({
+  name,
+  label: name,
+  type,
+  custom: false,
+  syncable: true,
+  volatile: false,
+  reason: null,
+});
+const fields = typed.flatMap(([type, list]) => list.split(' ').map((name) => field(name, type)));
+
+/** Named like one of NetSuite's own, so that NetSuite's connector can be asked for it too. */
+export const recordType: RecordTypeMetadata = {
+  name: 'customer',
+  label: 'Bench record',
+  table: 'customer',
+  source: 'bench',
+  idType: 'integer',
+  fields: [field('id', 'integer'), ...fields],
+  openWhen: null,
+  modifiedField: 'lastmodifieddate',
+};
+
+/** The ERP's clock stands still; what was changed for the bench was changed an hour before, all else long ago. */
+export const erpNow = new Date('2026-03-02T10:00:00Z');
+export const recently = '2026-03-02T09:59:00Z';
+const longAgo = '2026-01-05T08:30:00Z';
+
+/** A scattered number below `limit` from two others; the same in every process. */
+function scatter(n: number, salt: number, limit: number): number {
+  let x = Math.imul(n ^ Math.imul(salt, 0x9e3779b1), 0x85ebca6b);
+  x = Math.imul(x ^ (x >>> 15), 0xc2b2ae35);
+  return ((x ^ (x >>> 16)) >>> 0) % limit;
+}
+const two = (n: number): string => String(n).padStart(2, '0');
+const day = (n: number, salt: number): string => `${2020 + scatter(n, salt, 6)}-${two(1 + scatter(n, salt + 1, 12))}-${two(1 + scatter(n, salt + 2, 28))}`;
+const money = (n: number, salt: number): string => `${scatter(n, salt, 90_000)}.${two(scatter(n, salt + 1, 100))}`;
+const words = ['wholesale', 'ceramic', 'lantern', 'vintage', 'heart', 'paper', 'garden', 'retro', 'kitchen', 'hanging', 'christmas', 'ribbon'];
+const phrase = (n: number, salt: number, length: number): string =>
+  Array.from({ length }, (_, index) => words[scatter(n, salt + index, words.length)]).join(' ');
+export const statuses = ['Open', 'Paid In Full', 'Pending Approval', 'Rejected'] as const;
+
+const valueOf: Readonly<Record<Exclude<FieldType, 'lines'>, (n: number, salt: number) => string>> = {
+  text: (n, salt) => `${words[scatter(n, salt, words.length)]}-${scatter(n, salt + 1, 1_000_000)}`,
+  number: money,
+  integer: (n, salt) => String(scatter(n, salt, 100_000)),
+  boolean: (n, salt) => (scatter(n, salt, 2) === 0 ? 'false' : 'true'),
+  date: day,
+  time: () => longAgo,
+  list: (n, salt) => String(1 + Math.min(3, Math.floor(scatter(n, salt, 100) / 27))),
+  reference: (n, salt) => String(1_000 + scatter(n, salt, 4_000)),
+};
+
+/** `version` 0 is the record as it first was; any other one changed its total, its status and its memo a moment ago. */
+export function makeRecord(n: number, version: number): SourceRecord {
+  const values: Record<string, string> = {};
+  const labels: Record<string, string> = {};
+  for (const [index, { name, type }] of fields.entries()) {
+    if (type === 'lines') continue;
+    values[name] = valueOf[type](n, index * 10);
+    if (hasLabel({ type })) labels[name] = name === 'status' ? (statuses[Number(values[name]) - 1] ?? '') : `${name} ${values[name]}`;
+  }
+  values['memo'] = `${phrase(n, 500, 8)} ${version}`;
+  values['seq'] = String(n);
+  if (version > 0) {
+    values['total'] = money(n, 700 + version);
+    values['lastmodifieddate'] = recently;
+    const status = 1 + ((Number(values['status']) + version) % statuses.length);
+    values['status'] = String(status);
+    labels['status'] = statuses[status - 1] ?? '';
+  }
+  return { id: String(n), modifiedAt: values['lastmodifieddate'] ?? null, values, labels, lines: null };
+}
+
+/** Records 1 to `count`, without gaps. */
+export type Rows = { readonly count: number; record(n: number): SourceRecord; changedRecently(n: number): boolean };
+
+/** Made at the moment they are asked for, so that they take no memory. */
+export const lazyRows = (count: number, versionOf: (n: number) => number): Rows => ({
+  count,
+  record: (n) => makeRecord(n, versionOf(n)),
+  changedRecently: (n) => versionOf(n) > 0,
+});
+
+/** `onRead` is called as soon as a page is ready to be handed over, and after the last one with null. */
+export type Hooks = { readonly onPage?: (page: Page) => void; readonly onCount?: () => void };
+
+export function connectorOf(current: () => Rows, { onPage, onCount }: Hooks = {}): Connector {
+  const pageOf = (ids: readonly number[], hasMore: boolean): Page => {
+    const rows = current();
+    const page = { records: ids.map((n) => rows.record(n)), rejected: [], lastId: ids.length === 0 ? null : String(ids.at(-1)), hasMore };
+    onPage?.(page);
+    return page;
+  };
+  const after = (afterId: string | null, limit: number, wanted: (n: number) => boolean): { ids: number[]; hasMore: boolean } => {
+    const ids: number[] = [];
+    const { count } = current();
+    for (let n = Number(afterId ?? 0) + 1; n <= count; n += 1) {
+      if (!wanted(n)) continue;
+      if (ids.length === limit) return { ids, hasMore: true };
+      ids.push(n);
+    }
+    return { ids, hasMore: false };
+  };
+  const known = (ids: readonly string[]): number[] =>
+    ids
+      .map(Number)
+      .filter((n) => n >= 1 && n <= current().count)
+      .sort((a, b) => a - b);
+  return {
+    test: async () => ({ ok: true, latencyMs: 0, account: 'bench', problems: [] }),
+    now: async () => erpNow,
+    metadata: async () => [recordType],
+    count: async () => {
+      onCount?.();
+      return current().count;
+    },
+    readPage: async ({ afterId, changedSince, limit }) => {
+      const rows = current();
+      const { ids, hasMore } = after(afterId, limit, (n) => changedSince === null || rows.changedRecently(n));
+      return pageOf(ids, hasMore);
+    },
+    readByIds: async ({ ids }) => pageOf(known(ids), false),
+    listIds: async ({ afterId, limit }) => {
+      const { ids, hasMore } = after(afterId, limit, () => true);
+      return { ids: ids.map(String), hasMore };
+    },
+    scan: async (request) => {
+      if (request.ids !== undefined) return pageOf(known(request.ids), false);
+      const { ids, hasMore } = after(request.afterId, request.limit, () => true);
+      return pageOf(ids, hasMore);
+    },
+    deletedSince: async () => ({ available: true, deleted: [] }),
+  };
+}
