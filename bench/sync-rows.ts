@@ -56,14 +56,28 @@ function scatter(n: number, salt: number, limit: number): number {
   return ((x ^ (x >>> 16)) >>> 0) % limit;
 }
 const two = (n: number): string => String(n).padStart(2, '0');
-const day = (n: number, salt: number): string => `${2020 + scatter(n, salt, 6)}-${two(1 + scatter(n, salt + 1, 12))}-${two(1 + scatter(n, salt + 2, 28))}`;
+const day = (n: number, salt: number): string =>
+  `${2020 + scatter(n, salt, 6)}-${two(1 + scatter(n, salt + 1, 12))}-${two(1 + scatter(n, salt + 2, 28))}`;
 const money = (n: number, salt: number): string => `${scatter(n, salt, 90_000)}.${two(scatter(n, salt + 1, 100))}`;
-const words = ['wholesale', 'ceramic', 'lantern', 'vintage', 'heart', 'paper', 'garden', 'retro', 'kitchen', 'hanging', 'christmas', 'ribbon'];
+const words = [
+  'wholesale',
+  'ceramic',
+  'lantern',
+  'vintage',
+  'heart',
+  'paper',
+  'garden',
+  'retro',
+  'kitchen',
+  'hanging',
+  'christmas',
+  'ribbon',
+];
 const phrase = (n: number, salt: number, length: number): string =>
   Array.from({ length }, (_, index) => words[scatter(n, salt + index, words.length)]).join(' ');
 export const statuses = ['Open', 'Paid In Full', 'Pending Approval', 'Rejected'] as const;
 
-const valueOf: Readonly<Record<Exclude<FieldType, 'lines'>, (n: number, salt: number) => string>> = {
+const makers: Readonly<Record<Exclude<FieldType, 'lines'>, (n: number, salt: number) => string>> = {
   text: (n, salt) => `${words[scatter(n, salt, words.length)]}-${scatter(n, salt + 1, 1_000_000)}`,
   number: money,
   integer: (n, salt) => String(scatter(n, salt, 100_000)),
@@ -80,7 +94,7 @@ export function makeRecord(n: number, version: number): SourceRecord {
   const labels: Record<string, string> = {};
   for (const [index, { name, type }] of fields.entries()) {
     if (type === 'lines') continue;
-    values[name] = valueOf[type](n, index * 10);
+    values[name] = makers[type](n, index * 10);
     if (hasLabel({ type })) labels[name] = name === 'status' ? (statuses[Number(values[name]) - 1] ?? '') : `${name} ${values[name]}`;
   }
   values['memo'] = `${phrase(n, 500, 8)} ${version}`;

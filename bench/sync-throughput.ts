@@ -48,7 +48,10 @@ async function copyFile(pool: Pool, table: string, columns: readonly RecordColum
   const client = await pool.connect();
   try {
     await client.query("begin; set local statement_timeout = '15min'");
-    await pipeline(createReadStream(file, { highWaterMark: 1 << 16 }), client.query(copyFrom(`copy ${table} (${names(columns)}) from stdin`)));
+    await pipeline(
+      createReadStream(file, { highWaterMark: 1 << 16 }),
+      client.query(copyFrom(`copy ${table} (${names(columns)}) from stdin`)),
+    );
     await client.query('commit');
   } finally {
     client.release();
@@ -91,7 +94,11 @@ async function runEngine({ ctx }: Bench, company: Company, mode: 'full' | 'incre
     reading = page.hasMore;
   };
   const watched = watchTransactions(ctx, () => reading);
-  const row = await company.run(mode, connectorOf(() => rows, { onPage }), watched.ctx);
+  const row = await company.run(
+    mode,
+    connectorOf(() => rows, { onPage }),
+    watched.ctx,
+  );
   const seconds = (performance.now() - startMs) / 1000;
   const { inserted = 0, updated = 0 } = row.counts ?? {};
   if (inserted + updated !== changes || row.mode !== mode) throw new Error(`${mode} became ${row.mode} with ${JSON.stringify(row.counts)}`);
@@ -126,7 +133,12 @@ export type Round = {
 };
 
 async function prepareCopyTable({ ctx, admin }: Bench): Promise<RecordColumn[]> {
-  const columns = [...planColumns([], recordType.fields.filter(({ name }) => name !== 'id')).added];
+  const columns = [
+    ...planColumns(
+      [],
+      recordType.fields.filter(({ name }) => name !== 'id'),
+    ).added,
+  ];
   await admin.query('drop schema if exists bench cascade; create schema bench; grant all on schema bench to portal_service');
   const client = await ctx.db.data.connect();
   try {
@@ -172,10 +184,12 @@ export async function runRound(bench: Bench, round: number): Promise<Round> {
   await writeCopyFile(file, columns, ready);
   const resync: Rows = { count: records, record: (n) => held(ready[n - 1]), changedRecently: (n) => n % changesEvery === 0 };
   let again = 0;
+  await admin.query('checkpoint');
   const walAgain = await walOf(admin, async () => {
     again = (await runEngine(bench, company, 'full', resync, Math.floor(records / changesEvery))).seconds;
   });
   let merge = 0;
+  await admin.query('checkpoint');
   const walMerge = await walOf(admin, async () => {
     merge = await timed(() => mergeByConflict(bench, columns, file));
   });

@@ -10,6 +10,7 @@ import { tenantSchema, updateTenantSchema } from '../warehouse/tenant-schema.ts'
 import { readMetadata, renewMetadata, type StoredMetadata } from './connection.ts';
 import { Cancelled } from './interruption.ts';
 import { copyOutcome, publish, tidyUp } from './outcome.ts';
+import { openPageReader } from './page-reader.ts';
 import { type PreparedRun, prepareRun } from './prepare.ts';
 import { readChanges } from './read-changes.ts';
 import { readEverything } from './read-run.ts';
@@ -146,8 +147,10 @@ export async function executeRun(ctx: TenantCtx, lease: Lease, signal: AbortSign
   const order = { recordType, chosen: run.config.fields, asked: run.row.mode };
   const prepared = await prepareRun(ctx, lease, order, () => connector.now(signal));
   await tellBeginning(run, prepared);
-  const reading: Reading = { ctx, lease, signal, connector, recordType, prepared, config: run.config };
-  const { mode } = prepared.state.plan;
+  const { fields, state: prior } = prepared;
+  const readPage = openPageReader(connector, prior.columns, { recordType, fields, limit: ctx.settings.sync.pageSize, signal });
+  const reading: Reading = { ctx, lease, signal, connector, readPage, recordType, prepared, config: run.config };
+  const { mode } = prior.plan;
   const { state, proof } = mode === 'full' ? await readEverything(reading) : await readChanges(reading);
   signal.throwIfAborted();
   await beginPublishing(run, { proof, error: null });

@@ -115,6 +115,14 @@ export type RunOrder = {
   readonly asked: 'incremental' | 'full';
 };
 
+/** A complete read over a table that stays in place is compared with it page by page. */
+function comparing(plan: RunPlan, rewrites: boolean, { activeTable, generation }: RecordState): RunPlan {
+  if (plan.mode !== 'full' || rewrites || activeTable === null) return plan;
+  return { ...plan, comparedWith: { table: activeTable, generation } };
+}
+const isStillThere = ({ plan: { comparedWith = null } }: RunState, { activeTable, generation }: RecordState): boolean =>
+  comparedWith === null || (comparedWith.table === activeTable && comparedWith.generation === generation);
+
 async function startRun(
   ctx: TenantCtx,
   lease: Lease,
@@ -138,7 +146,7 @@ async function startRun(
     page: 0,
     checkpoint: null,
     complete: false,
-    plan: planRun(ctx, { ...order, columns }, before),
+    plan: comparing(planRun(ctx, { ...order, columns }, before), rewrites, before),
     outcome: null,
     counters: { fetched: 0, rejected: 0, pages: 0, erpStartedAt },
   };
@@ -154,7 +162,7 @@ export async function prepareRun(ctx: TenantCtx, lease: Lease, order: RunOrder, 
   const begun = await inDataTransaction(ctx.db.data, (client) => takeOverRunState(client, schema, lease.runId, lease.epoch));
   const fields = wantedFields(recordType, chosen);
   const { columns: all, drift } = await settleColumns(ctx, schema, before, fields);
-  const resumes = begun !== undefined && sameColumns(begun.columns, writtenColumns(all));
+  const resumes = begun !== undefined && sameColumns(begun.columns, writtenColumns(all)) && isStillThere(begun, before);
   return {
     schema,
     state: resumes ? begun : await startRun(ctx, lease, order, before, all, erpNow),

@@ -1,11 +1,11 @@
 // What every step of reading shares: whom it asks, how what came is written, and how it is seen whether to go on.
-import { type Connector, ErpError, type Page, type RecordTypeMetadata } from '../connectors/connector.ts';
+import { type Connector, ErpError, type RecordTypeMetadata } from '../connectors/connector.ts';
 import type { TenantCtx } from '../core/ctx.ts';
 import { inDataTransaction } from '../db/transaction.ts';
-import { encodeRecord } from '../warehouse/encode.ts';
 import { LostLease, type RunPlan, type RunState } from '../warehouse/run-row.ts';
 import { type AbsentRecord, findUnstorable, isUnstorable, type StagedPage, stagePage } from '../warehouse/staging.ts';
 import { Cancelled } from './interruption.ts';
+import { type PageReader, toStaged } from './page-reader.ts';
 import type { PreparedRun } from './prepare.ts';
 import { type ConfigRow, type Lease, noteProgress, type RunProgress } from './runs.store.ts';
 
@@ -14,6 +14,7 @@ export type Reading = {
   readonly lease: Lease;
   readonly signal: AbortSignal;
   readonly connector: Connector;
+  readonly readPage: PageReader;
   readonly recordType: RecordTypeMetadata;
   readonly prepared: PreparedRun;
   readonly config: ConfigRow;
@@ -21,16 +22,6 @@ export type Reading = {
 
 /** All lines of these records come in one answer. */
 export const idsAtOnce = 200;
-
-export const toStaged = (page: Page, state: RunState): StagedPage => {
-  const rejected = new Map(page.rejected.map((record) => [record.id, record]));
-  return {
-    records: page.records.filter(({ id }) => !rejected.has(id)).map((record) => encodeRecord(record, state.columns)),
-    rejected: [...rejected.values()],
-    lastId: page.lastId,
-    hasMore: page.hasMore,
-  };
-};
 
 const percentOf = (fetched: number, expected: number | null): number | null =>
   expected === null ? null : expected === 0 ? 100 : Math.min(100, Math.floor((fetched / expected) * 100));
@@ -110,7 +101,7 @@ export async function reread(
     const missing = some.filter((id) => !found.has(id));
     absent.push(...missing);
     current = await stage(reading, current, {
-      ...toStaged(page, current),
+      ...(await toStaged(page, current)),
       rereads: true,
       lastId: null,
       hasMore: !current.complete,
@@ -121,7 +112,7 @@ export async function reread(
 }
 
 /** A page that announces more must name a record to go on from. */
-export function checkOnward(page: Pick<Page, 'hasMore' | 'lastId'>, checkpoint: string | null): void {
+export function checkOnward(page: Pick<StagedPage, 'hasMore' | 'lastId'>, checkpoint: string | null): void {
   if (!page.hasMore || (page.lastId !== null && page.lastId !== checkpoint)) return;
   throw new ErpError('answer', 'PAGE_WITHOUT_END', 'The ERP announced more records and named none to go on from', {
     fix: "Run the sync again; if it repeats, report it to the ERP's support.",

@@ -1,6 +1,6 @@
 // Turns a record of the ERP into the cells of its row, exactly: no value passes through a binary float. Also draws the hash of
 // its content, by which an unchanged record is recognized and left alone.
-import { createHash } from 'node:crypto';
+import { hash as digest } from 'node:crypto';
 import type { SourceLine, SourceRecord, SourceValue } from '../connectors/connector.ts';
 import type { ColumnType, LineField, RecordColumn } from './columns.ts';
 
@@ -47,19 +47,34 @@ const forms: Readonly<Record<ColumnType, (text: string) => boolean>> = {
 /** A column of a former type takes what can be told in that type without loss, and nothing else. */
 const convertible = (value: SourceValue, type: ColumnType): SourceValue => (value !== null && forms[type](value) ? value : null);
 
+/** Which cells make the content, in the order of their columns' names; a replaced column repeats what the one in its place says. */
+const contentOf = (columns: readonly RecordColumn[]): readonly (readonly [name: string, index: number])[] =>
+  columns
+    .flatMap(({ column, state }, index) => (state === 'replaced' ? [] : [[column, index] as const]))
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+/** A run hands over the same columns with each of its records. */
+const contents = new WeakMap<readonly RecordColumn[], ReturnType<typeof contentOf>>();
+function contentCells(columns: readonly RecordColumn[]): ReturnType<typeof contentOf> {
+  const known = contents.get(columns) ?? contentOf(columns);
+  contents.set(columns, known);
+  return known;
+}
+
 /** Empty cells are left out of the hash, so that a new column rewrites only the records that fill it. */
 export function encodeRecord(record: SourceRecord, columns: readonly RecordColumn[]): EncodedRecord {
   const cells = columns.map((column) => cellOf(record, column));
-  // A replaced column repeats what the one in its place says.
-  const content = columns.flatMap(({ column, state }, index) =>
-    cells[index] === null || state === 'replaced' ? [] : [[column, cells[index]]],
-  );
-  content.sort(([a = ''], [b = '']) => ((a ?? '') < (b ?? '') ? -1 : 1));
-  return { id: record.id, hash: createHash('sha256').update(JSON.stringify(content)).digest().subarray(0, 16), cells };
+  const content: [string, string][] = [];
+  for (const [name, index] of contentCells(columns)) {
+    const cell = cells[index] ?? null;
+    if (cell !== null) content.push([name, cell]);
+  }
+  return { id: record.id, hash: digest('sha256', JSON.stringify(content), 'buffer').subarray(0, 16), cells };
 }
 
 const special: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };
 
+const isSpecial = /[\\\t\n\r]/;
+
 /** One cell in the text format of COPY. */
 export const copyCell = (cell: string | null): string =>
-  cell === null ? '\\N' : cell.replaceAll(/[\\\t\n\r]/g, (found) => special[found] ?? found);
+  cell === null ? '\\N' : isSpecial.test(cell) ? cell.replaceAll(/[\\\t\n\r]/g, (found) => special[found] ?? found) : cell;

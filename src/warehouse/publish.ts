@@ -6,6 +6,7 @@ import { systemColumns } from './columns.ts';
 import { type DeletionRules, decideDeletions, readAbsent, readSure, settleProposals } from './deletions.ts';
 import { isFresh, LostLease, type PublishOutcome, type RunState } from './run-row.ts';
 import { quoted, stagingTable } from './table.ts';
+import { unchangedCount, unchangedIds } from './unchanged.ts';
 
 export type PublishRules = DeletionRules & {
   /** What the ERP changed shortly before the run began may not have been visible yet: the high-water mark stays behind by this. */
@@ -33,6 +34,9 @@ async function lockState(client: PoolClient, schema: string, state: RunState): P
   );
   const current = rows[0];
   if (current === undefined || owned.rowCount !== 1) throw new LostLease('a newer lease holds this run');
+  const { comparedWith = null } = state.plan;
+  if (comparedWith !== null && (comparedWith.table !== current.active_table || comparedWith.generation !== current.generation))
+    throw new Error('the table that this run was compared with has changed since');
   return current;
 }
 
@@ -86,14 +90,15 @@ async function mergeStaged(work: Work, current: Current, active: string): Promis
       [state.recordType, state.runId],
     );
   }
-  return { inserted, updated, unchanged, ...(await removeAbsent(work, current, active)) };
+  const { rows } = await client.query<{ count: string }>(`select ${unchangedCount(schema, '$1')} as count`, [state.runId]);
+  return { inserted, updated, unchanged: unchanged + Number(rows[0]?.count ?? 0), ...(await removeAbsent(work, current, active)) };
 }
 
 /** Ids that the table has and the ERP has not: all that a complete read lacks, or those that an incremental run found out. */
 async function findAbsent(work: Work, table: string): Promise<string[]> {
   const { client, schema, state } = work;
   if (state.plan.mode === 'incremental') return readAbsent(work, table);
-  const seen = `(select id from ${schema}.${quoted(stagingTable(state.recordType))} where run_id = $2)`;
+  const seen = `(select id from ${schema}.${quoted(stagingTable(state.recordType))} where run_id = $2 union all ${unchangedIds(schema, state, '$2')})`;
   const { rows } = await client.query<{ id: string }>(`select t.id::text as id ${absent(schema, table, seen)} order by t.id`, [
     state.recordType,
     state.runId,
@@ -267,6 +272,7 @@ export async function publishRun(
     JSON.stringify(outcome),
   ]);
   await client.query(`delete from ${schema}.${quoted(stagingTable(state.recordType))} where run_id = $1`, [state.runId]);
-  await client.query(`delete from ${schema}.staged_deletions where run_id = $1`, [state.runId]);
+  for (const table of ['staged_deletions', 'staged_unchanged'])
+    await client.query(`delete from ${schema}.${table} where run_id = $1`, [state.runId]);
   return outcome;
 }
