@@ -85,6 +85,8 @@ function askSteadily(ask: Ask, perSecond: number): { stop(): Promise<Timed[]> } 
         open.delete(answered);
       });
       open.add(answered);
+      // stop() throws it.
+      answered.catch(() => undefined);
     }
   }, 1);
   return {

@@ -81,7 +81,7 @@ async function serve({ address, settings, account: first }: Order): Promise<void
     return lazyRows(count, (n) => (changesEvery > 0 && n % changesEvery === 0 ? version : 0));
   };
   const connector = connectorOf(rows);
-  const server = createServer(createApp(ctx));
+  const server = createServer({ keepAliveTimeout: 65_000 }, createApp(ctx));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   startScheduler(ctx, { openConnector: async () => connector });

@@ -13,6 +13,7 @@ import { copyCell, encodeRecord } from '../src/warehouse/encode.ts';
 import { buildIndexes } from '../src/warehouse/indexes.ts';
 import { createRecordTable } from '../src/warehouse/table.ts';
 import { type Company, openCompany, threeIndexes } from './sync-company.ts';
+import { type Cpu, cpuOf } from './sync-cpu.ts';
 import { connectorOf, makeRecord, type Rows, recordType } from './sync-rows.ts';
 
 export type Bench = {
@@ -130,6 +131,7 @@ export type Round = {
   readonly seconds: Readonly<Record<'copyFirst' | 'first' | 'again' | 'merge' | 'copyNew' | 'added', number>>;
   readonly walBytes: Readonly<Record<'again' | 'merge', number>>;
   readonly commitsMs: readonly number[];
+  readonly cpu: Readonly<Record<'copyFirst' | 'first' | 'again' | 'copyNew' | 'added', Cpu>>;
 };
 
 async function prepareCopyTable({ ctx, admin }: Bench): Promise<RecordColumn[]> {
@@ -151,6 +153,7 @@ async function prepareCopyTable({ ctx, admin }: Bench): Promise<RecordColumn[]> 
 }
 
 const changesEvery = 100;
+const noCpu: Cpu = { here: Number.NaN, postgres: Number.NaN };
 
 /** One round; the two sides take turns at going first. */
 export async function runRound(bench: Bench, round: number): Promise<Round> {
@@ -159,15 +162,19 @@ export async function runRound(bench: Bench, round: number): Promise<Round> {
   const columns = await prepareCopyTable(bench);
   const file = path.join(folder, 'rows.copy');
   const commitsMs: number[] = [];
-  const inTurns = async (rows: Rows, mode: 'full' | 'incremental'): Promise<{ copy: number; engine: number }> => {
-    const times = { copy: 0, engine: 0 };
+  const inTurns = async (rows: Rows, mode: 'full' | 'incremental') => {
+    const times = { copy: 0, engine: 0, copyCpu: noCpu, engineCpu: noCpu };
     const copy = async () => {
-      times.copy = await timed(() => copyFile(admin, copyTable, columns, file));
+      times.copyCpu = await cpuOf(admin, async () => {
+        times.copy = await timed(() => copyFile(admin, copyTable, columns, file));
+      });
     };
     const engine = async () => {
-      const timing = await runEngine(bench, company, mode, rows, records);
-      times.engine = timing.seconds;
-      commitsMs.push(...timing.commitsMs);
+      times.engineCpu = await cpuOf(admin, async () => {
+        const timing = await runEngine(bench, company, mode, rows, records);
+        times.engine = timing.seconds;
+        commitsMs.push(...timing.commitsMs);
+      });
     };
     for (const step of round % 2 === 0 ? [copy, engine] : [engine, copy]) {
       await admin.query('checkpoint');
@@ -184,9 +191,12 @@ export async function runRound(bench: Bench, round: number): Promise<Round> {
   await writeCopyFile(file, columns, ready);
   const resync: Rows = { count: records, record: (n) => held(ready[n - 1]), changedRecently: (n) => n % changesEvery === 0 };
   let again = 0;
+  let againCpu = noCpu;
   await admin.query('checkpoint');
   const walAgain = await walOf(admin, async () => {
-    again = (await runEngine(bench, company, 'full', resync, Math.floor(records / changesEvery))).seconds;
+    againCpu = await cpuOf(admin, async () => {
+      again = (await runEngine(bench, company, 'full', resync, Math.floor(records / changesEvery))).seconds;
+    });
   });
   let merge = 0;
   await admin.query('checkpoint');
@@ -204,5 +214,6 @@ export async function runRound(bench: Bench, round: number): Promise<Round> {
     seconds: { copyFirst: first.copy, first: first.engine, again, merge, copyNew: added.copy, added: added.engine },
     walBytes: { again: walAgain, merge: walMerge },
     commitsMs,
+    cpu: { copyFirst: first.copyCpu, first: first.engineCpu, again: againCpu, copyNew: added.copyCpu, added: added.engineCpu },
   };
 }

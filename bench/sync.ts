@@ -1,5 +1,5 @@
 // How fast and how light a sync is, as ratios from one run, with its verdict; the table goes into bench/RESULTS.md.
-// Usage: npm run bench:sync -- [records, 200000 unless told] [rounds, 3]
+// Usage: npm run bench:sync -- [records, 200000 unless told] [rounds, 3] [all, or throughput alone, without a table]
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -47,7 +47,7 @@ async function measure(bench: Bench, address: OpenDatabase['data'], rounds: numb
   return { records, rounds: timed, parsing, memory, resume: { leaseMs, kills }, reads };
 }
 
-async function main(records: number, rounds: number): Promise<boolean> {
+async function main(records: number, rounds: number, only: string): Promise<boolean> {
   const folder = await mkdtemp(path.join(tmpdir(), 'portal-bench-'));
   const opened = await openDatabase({ DATA_DIR: folder, DATABASE_URL: undefined, WAREHOUSE_URL: undefined });
   if (opened.embedded === undefined || typeof opened.data === 'string') throw new Error('no embedded PostgreSQL');
@@ -55,6 +55,10 @@ async function main(records: number, rounds: number): Promise<boolean> {
   const { ctx, close } = await openCtx(config, opened);
   const admin = new Pool({ ...opened.embedded.connection, database: opened.data.database });
   try {
+    if (only === 'throughput') {
+      await repeat(rounds, 'round', (round) => runRound({ ctx, admin, folder, records }, round));
+      return true;
+    }
     return await report(
       await measure({ ctx, admin, folder, records }, opened.data, rounds),
       admin,
@@ -68,9 +72,9 @@ async function main(records: number, rounds: number): Promise<boolean> {
   }
 }
 
-const [records = '200000', rounds = '3'] = process.argv.slice(2);
+const [records = '200000', rounds = '3', only = 'all'] = process.argv.slice(2);
 if (!/^\d{4,7}$/.test(records) || !/^[1-9]$/.test(rounds)) {
-  console.error('Usage: npm run bench:sync -- [records] [rounds]');
+  console.error('Usage: npm run bench:sync -- [records] [rounds] [all | throughput]');
   process.exit(2);
 }
-process.exit((await main(Number(records), Number(rounds))) ? 0 : 1);
+process.exit((await main(Number(records), Number(rounds), only)) ? 0 : 1);

@@ -6,6 +6,7 @@ import type { TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import { inDataTransaction, inTransaction } from '../db/transaction.ts';
 import { isFresh, LostLease, type RunState, takeOverRunState } from '../warehouse/run-row.ts';
+import { flushStaged } from '../warehouse/staging.ts';
 import { tenantSchema, updateTenantSchema } from '../warehouse/tenant-schema.ts';
 import { readMetadata, renewMetadata, type StoredMetadata } from './connection.ts';
 import { Cancelled } from './interruption.ts';
@@ -112,7 +113,8 @@ async function tellBeginning({ ctx, lease, row }: Run, { state, drift, unreadabl
   else await writeRunEvent(ctx, lease.runId, 'info', 'reading goes on from its checkpoint', { page });
 }
 
-async function beginPublishing({ ctx, lease }: Run, proof: Parameters<typeof moveRun>[3]): Promise<void> {
+async function beginPublishing({ ctx, lease }: Run, state: RunState, proof: Parameters<typeof moveRun>[3]): Promise<void> {
+  await inDataTransaction(ctx.db.data, (client) => flushStaged(client, tenantSchema(ctx.organizationId), state));
   if (await moveRun(ctx, lease, 'publishing', proof)) return;
   const row = await inTransaction(ctx, (tx) => findRun(tx, ctx.organizationId, lease.runId));
   throw row?.lease_epoch === lease.epoch && row.cancel_requested
@@ -153,7 +155,7 @@ export async function executeRun(ctx: TenantCtx, lease: Lease, signal: AbortSign
   const { mode } = prior.plan;
   const { state, proof } = mode === 'full' ? await readEverything(reading) : await readChanges(reading);
   signal.throwIfAborted();
-  await beginPublishing(run, { proof, error: null });
+  await beginPublishing(run, state, { proof, error: null });
   await report(reading, 'publishing', state, state.counters.fetched, true);
   await finish(run, state);
 }

@@ -44,9 +44,13 @@ export async function report(
   if (cancelRequested) throw new Cancelled('cancelled');
 }
 
-/** A record that PostgreSQL can't store is rejected; the others of its page are staged. */
+/**
+ * A record that PostgreSQL can't store is rejected; the others of its page are staged. A page isn't waited for until it is on disk:
+ * its rows and its checkpoint get there or are lost together, and `flushStaged` waits before anything is told of them.
+ */
 export async function stage({ ctx, prepared: { schema, generation } }: Reading, state: RunState, page: StagedPage): Promise<RunState> {
-  const write = (wanted: StagedPage) => inDataTransaction(ctx.db.data, (client) => stagePage(client, schema, state, wanted, generation));
+  const write = (wanted: StagedPage) =>
+    inDataTransaction(ctx.db.data, (client) => stagePage(client, schema, state, wanted, generation), 'ordered');
   try {
     return await write(page);
   } catch (error) {

@@ -171,6 +171,15 @@ export async function stagePage(
   return { ...next, counters };
 }
 
+/** Once this is committed, all that the run staged is on disk. Throws when the server lost some of it in a crash, or another holds the run. */
+export async function flushStaged(client: PoolClient, schema: string, state: RunState): Promise<void> {
+  const { rowCount } = await client.query(
+    `update ${schema}.run_state set updated_at = now() where run_id = $1 and lease_epoch = $2 and page = $3 and outcome is null`,
+    [state.runId, state.leaseEpoch, state.page],
+  );
+  if (rowCount !== 1) throw new LostLease('a newer lease holds this run, or not all of it is there');
+}
+
 async function writeRejected(client: PoolClient, schema: string, state: RunState, rejected: readonly RejectedRecord[]): Promise<void> {
   await client.query(
     `insert into ${schema}.rejections as held (record_type, id, code, message, run_id)
