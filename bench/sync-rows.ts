@@ -58,7 +58,7 @@ function scatter(n: number, salt: number, limit: number): number {
 const two = (n: number): string => String(n).padStart(2, '0');
 const day = (n: number, salt: number): string =>
   `${2020 + scatter(n, salt, 6)}-${two(1 + scatter(n, salt + 1, 12))}-${two(1 + scatter(n, salt + 2, 28))}`;
-const money = (n: number, salt: number): string => `${scatter(n, salt, 90_000)}.${two(scatter(n, salt + 1, 100))}`;
+const money = (n: number, salt: number): string => `${scatter(n, salt, 900) + 10_000}.${two(scatter(n, salt + 1, 100))}`;
 const words = [
   'wholesale',
   'ceramic',
@@ -78,7 +78,7 @@ const phrase = (n: number, salt: number, length: number): string =>
 export const statuses = ['Open', 'Paid In Full', 'Pending Approval', 'Rejected'] as const;
 
 const makers: Readonly<Record<Exclude<FieldType, 'lines'>, (n: number, salt: number) => string>> = {
-  text: (n, salt) => `${words[scatter(n, salt, words.length)]}-${scatter(n, salt + 1, 1_000_000)}`,
+  text: (n, salt) => `${words[scatter(n, salt, words.length)]}-${100_000 + scatter(n, salt + 1, 5_000)}`,
   number: money,
   integer: (n, salt) => String(scatter(n, salt, 100_000)),
   boolean: (n, salt) => (scatter(n, salt, 2) === 0 ? 'false' : 'true'),
@@ -88,9 +88,12 @@ const makers: Readonly<Record<Exclude<FieldType, 'lines'>, (n: number, salt: num
   reference: (n, salt) => String(1_000 + scatter(n, salt, 4_000)),
 };
 
+const empty: Readonly<Record<string, string>> = Object.fromEntries(fields.map(({ name }) => [name, '']));
+
 /** `version` 0 is the record as it first was; any other one changed its total, its status and its memo a moment ago. */
 export function makeRecord(n: number, version: number): SourceRecord {
-  const values: Record<string, string> = {};
+  // In one shape: a record that grows name by name would be a hash table of its own.
+  const values: Record<string, string> = { ...empty };
   const labels: Record<string, string> = {};
   for (const [index, { name, type }] of fields.entries()) {
     if (type === 'lines') continue;
@@ -111,6 +114,28 @@ export function makeRecord(n: number, version: number): SourceRecord {
 
 /** Records 1 to `count`, without gaps. */
 export type Rows = { readonly count: number; record(n: number): SourceRecord; changedRecently(n: number): boolean };
+
+/** Equal texts held once, so that records that exist beforehand are few objects and don't slow down whoever cleans up behind them. */
+export function openPool(): (record: SourceRecord) => SourceRecord {
+  const pool = new Map<string, string>();
+  const once = (text: string): string => {
+    const held = pool.get(text);
+    if (held !== undefined) return held;
+    pool.set(text, text);
+    return text;
+  };
+  const unique = new Set(['memo', 'seq']);
+  return (record) => {
+    const values: Record<string, string> = { ...empty };
+    for (const [name, value] of Object.entries(record.values)) values[name] = unique.has(name) ? (value ?? '') : once(value ?? '');
+    const labels = {
+      status: once(record.labels['status'] ?? ''),
+      entity: once(record.labels['entity'] ?? ''),
+      subsidiary: once(record.labels['subsidiary'] ?? ''),
+    };
+    return { ...record, values, labels };
+  };
+}
 
 /** Made at the moment they are asked for, so that they take no memory. */
 export const lazyRows = (count: number, versionOf: (n: number) => number): Rows => ({

@@ -14,7 +14,7 @@ import { buildIndexes } from '../src/warehouse/indexes.ts';
 import { createRecordTable } from '../src/warehouse/table.ts';
 import { type Company, openCompany, threeIndexes } from './sync-company.ts';
 import { type Cpu, cpuOf } from './sync-cpu.ts';
-import { connectorOf, makeRecord, type Rows, recordType } from './sync-rows.ts';
+import { connectorOf, makeRecord, openPool, type Rows, recordType } from './sync-rows.ts';
 
 export type Bench = {
   readonly ctx: Ctx;
@@ -24,7 +24,10 @@ export type Bench = {
   readonly records: number;
 };
 
-const makeAll = (from: number, count: number): SourceRecord[] => Array.from({ length: count }, (_, index) => makeRecord(from + index, 0));
+function makeAll(from: number, count: number): SourceRecord[] {
+  const pooled = openPool();
+  return Array.from({ length: count }, (_, index) => pooled(makeRecord(from + index, 0)));
+}
 
 function held(record: SourceRecord | undefined): SourceRecord {
   if (record === undefined) throw new Error('there is no such record');
