@@ -55,9 +55,11 @@ const contentOf = (columns: readonly RecordColumn[]): readonly (readonly [name: 
 /** A run hands over the same columns with each of its records. */
 const contents = new WeakMap<readonly RecordColumn[], ReturnType<typeof contentOf>>();
 function contentCells(columns: readonly RecordColumn[]): ReturnType<typeof contentOf> {
-  const known = contents.get(columns) ?? contentOf(columns);
-  contents.set(columns, known);
-  return known;
+  const known = contents.get(columns);
+  if (known !== undefined) return known;
+  const made = contentOf(columns);
+  contents.set(columns, made);
+  return made;
 }
 
 /** Empty cells are left out of the hash, so that a new column rewrites only the records that fill it. */
