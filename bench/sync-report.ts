@@ -87,19 +87,18 @@ function linesOf({ records, rounds, parsing, memory, resume, reads }: Measured):
       digits: 0,
     },
     {
-      measure: 'p99 of reads at 30 % of saturation during the run / idle p99',
-      goal: { target: 2, floor: 2, atMost: true },
-      unit: '',
-      values: reads.map(({ run, idle }) => run.p99 / idle.p99),
-      digits: 2,
-    },
-    {
-      measure: 'the same while it publishes, and a second on',
+      measure: 'p99 of reads at 30 % of saturation while half of the records are published, and a second on / idle p99',
       goal: { target: 2, floor: 2, atMost: true },
       unit: '',
       values: reads.map(({ publish, idle }) => publish.p99 / idle.p99),
       digits: 2,
     },
+    plain(
+      'the same over the whole run, reading and staging included',
+      '',
+      2,
+      reads.map(({ run, idle }) => run.p99 / idle.p99),
+    ),
     ...memory.map(({ count, idle, peak }) => plain(`RSS, peak at ${count} records (idle ${idle.toFixed(0)} MB)`, ' MB', 0, [peak])),
     plain(
       'page of 1,000 committed, p50 of each round',

@@ -48,13 +48,14 @@ const forms: Readonly<Record<ColumnType, (text: string) => boolean>> = {
 const convertible = (value: SourceValue, type: ColumnType): SourceValue => (value !== null && forms[type](value) ? value : null);
 
 /** Which cells make the content, in the order of their columns' names; a replaced column repeats what the one in its place says. */
-const contentOf = (columns: readonly RecordColumn[]): readonly (readonly [name: string, index: number])[] =>
+type Content = { readonly index: number; readonly pair: [name: string, cell: string] };
+const contentOf = (columns: readonly RecordColumn[]): readonly Content[] =>
   columns
-    .flatMap(({ column, state }, index) => (state === 'replaced' ? [] : [[column, index] as const]))
-    .sort(([a], [b]) => (a < b ? -1 : 1));
-/** A run hands over the same columns with each of its records. */
-const contents = new WeakMap<readonly RecordColumn[], ReturnType<typeof contentOf>>();
-function contentCells(columns: readonly RecordColumn[]): ReturnType<typeof contentOf> {
+    .flatMap(({ column, state }, index): Content[] => (state === 'replaced' ? [] : [{ index, pair: [column, ''] }]))
+    .sort(({ pair: [a] }, { pair: [b] }) => (a < b ? -1 : 1));
+/** A run hands over the same columns with each of its records; the pairs are filled anew for each, and leave nothing to collect. */
+const contents = new WeakMap<readonly RecordColumn[], readonly Content[]>();
+function contentCells(columns: readonly RecordColumn[]): readonly Content[] {
   const known = contents.get(columns);
   if (known !== undefined) return known;
   const made = contentOf(columns);
@@ -65,10 +66,12 @@ function contentCells(columns: readonly RecordColumn[]): ReturnType<typeof conte
 /** Empty cells are left out of the hash, so that a new column rewrites only the records that fill it. */
 export function encodeRecord(record: SourceRecord, columns: readonly RecordColumn[]): EncodedRecord {
   const cells = columns.map((column) => cellOf(record, column));
-  const content: [string, string][] = [];
-  for (const [name, index] of contentCells(columns)) {
+  const content: Content['pair'][] = [];
+  for (const { index, pair } of contentCells(columns)) {
     const cell = cells[index] ?? null;
-    if (cell !== null) content.push([name, cell]);
+    if (cell === null) continue;
+    pair[1] = cell;
+    content.push(pair);
   }
   return { id: record.id, hash: digest('sha256', JSON.stringify(content), 'buffer').subarray(0, 16), cells };
 }
