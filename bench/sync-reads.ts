@@ -1,5 +1,5 @@
 // What readers notice of a publish: requests at a fixed rate, 30 % of what the service can answer at most, timed from the moment
-// they were due, so that a stall counts for each request it delays. Two of three are lists (a filter, a sort, pages 1 to 20), one
+// they were due, so that a stall counts for each request it delays. Two of three are lists (a customer's records, and pages 1 to 20 of the newest), one
 // is a record.
 import { Agent, get } from 'node:http';
 import { z } from 'zod';
@@ -7,7 +7,6 @@ import type { Address } from '../src/db/connect.ts';
 import { managementClient } from '../src/demo/management-client.ts';
 import { isFinal } from '../src/sync/run-state.ts';
 import { openCompany } from './sync-company.ts';
-import { statuses } from './sync-rows.ts';
 import { startServiceProcess } from './sync-service.ts';
 import type { Bench } from './sync-throughput.ts';
 
@@ -40,7 +39,7 @@ function openAsk(url: string, headers: Record<string, string>, records: number):
     const base = '/api/public/v1/records';
     if (n % 3 === 2) return `${base}/${1 + ((n * 7_919) % records)}`;
     const page = 1 + (n % 20);
-    return n % 3 === 0 ? `${base}?status=${1 + (n % statuses.length)}&page=${page}` : `${base}?sort=date&order=desc&page=${page}`;
+    return n % 3 === 0 ? `${base}?customer=${1_000 + ((n * 7) % 4_000)}` : `${base}?sort=date&order=desc&page=${page}`;
   };
   return (n) =>
     new Promise((resolve, reject) => {
@@ -112,11 +111,11 @@ async function publishVersion(url: string, key: string): Promise<void> {
         name: 'records',
         recordType: 'customer',
         fields: [
-          field('status', 'status'),
+          field('customer', 'entity'),
           field('date', 'trandate'),
-          ...['tranid', 'email', 'city', 'total', 'balance', 'paid', 'duedate', 'memo', 'carrier', 'seq'].map((name) => field(name, name)),
+          ...['tranid', 'email', 'city', 'total', 'balance', 'paid', 'duedate', 'memo', 'seq'].map((name) => field(name, name)),
         ],
-        filters: [{ field: 'status', operators: ['eq'] }],
+        filters: [{ field: 'customer', operators: ['eq'] }],
         sorts: ['date'],
       },
     ],
@@ -131,7 +130,8 @@ async function publishVersion(url: string, key: string): Promise<void> {
 /** One round per entry: each changes every second record. */
 export async function measureReads(bench: Bench, address: Address, rounds: number): Promise<ReadsResult[]> {
   const { ctx, admin, records } = bench;
-  const company = await openCompany(ctx);
+  // The version brings three of its own.
+  const company = await openCompany(ctx, []);
   const service = await startServiceProcess({ address, settings: ctx.settings, account: { count: records, changesEvery: 0, version: 0 } });
   try {
     await company.ended(await company.queue('full'), patienceMs);

@@ -1,5 +1,5 @@
-// The records of the sync bench, told by number alone so that any process can make the same ones: 40 columns (37 fields, three of
-// them with a label), about 570 bytes of text. And a connector that hands them out as any ERP's would.
+// The records of the sync bench, told by number alone so that any process can make the same ones: 40 columns (37 fields, three
+// of them with a label, one with three lines), about 850 bytes of text, much like an invoice. And a connector that hands them out as any ERP's would.
 import {
   type Connector,
   type FieldMetadata,
@@ -7,11 +7,12 @@ import {
   hasLabel,
   type Page,
   type RecordTypeMetadata,
+  type SourceLine,
   type SourceRecord,
 } from '../src/connectors/connector.ts';
 
 const names: Readonly<Record<Exclude<FieldType, 'lines'>, string>> = {
-  text: 'tranid externalid email phone city postcode terms channel ponumber carrier memo',
+  text: 'tranid externalid email phone city postcode terms channel ponumber memo',
   number: 'total subtotal taxtotal discount shipping weight exchangerate balance',
   integer: 'seq quantity linecount days priority',
   boolean: 'paid taxable printed emailed',
@@ -30,7 +31,16 @@ const field = (name: string, type: FieldType): FieldMetadata => ({
   volatile: false,
   reason: null,
 });
-const fields = typed.flatMap(([type, list]) => list.split(' ').map((name) => field(name, type)));
+const lineTypes: Readonly<Record<string, FieldType>> = {
+  line: 'integer',
+  item: 'reference',
+  quantity: 'number',
+  rate: 'number',
+  netamount: 'number',
+};
+const lineFields = Object.entries(lineTypes).map(([name, type]) => field(name, type));
+const headerFields = typed.flatMap(([type, list]) => list.split(' ').map((name) => field(name, type)));
+const fields = [...headerFields, { ...field('lines', 'lines'), fields: lineFields }];
 
 /** Named like one of NetSuite's own, so that NetSuite's connector can be asked for it too. */
 export const recordType: RecordTypeMetadata = {
@@ -75,7 +85,7 @@ const words = [
 ];
 const phrase = (n: number, salt: number, length: number): string =>
   Array.from({ length }, (_, index) => words[scatter(n, salt + index, words.length)]).join(' ');
-export const statuses = ['Open', 'Paid In Full', 'Pending Approval', 'Rejected'] as const;
+const statuses = ['Open', 'Paid In Full', 'Pending Approval', 'Rejected'] as const;
 
 const makers: Readonly<Record<Exclude<FieldType, 'lines'>, (n: number, salt: number) => string>> = {
   text: (n, salt) => `${words[scatter(n, salt, words.length)]}-${100_000 + scatter(n, salt + 1, 5_000)}`,
@@ -88,29 +98,41 @@ const makers: Readonly<Record<Exclude<FieldType, 'lines'>, (n: number, salt: num
   reference: (n, salt) => String(1_000 + scatter(n, salt, 4_000)),
 };
 
-const empty: Readonly<Record<string, string>> = Object.fromEntries(fields.map(({ name }) => [name, '']));
+const empty: Readonly<Record<string, string>> = Object.fromEntries(headerFields.map(({ name }) => [name, '']));
 
-/** `version` 0 is the record as it first was; any other one changed total and memo a moment ago, and in one of four records the status. */
+const makeLine = (n: number, line: number): SourceLine => ({
+  line: String(line),
+  item: String(1 + scatter(n, 600 + line, 5_000)),
+  'item.name': `${phrase(n, 610 + line, 3)} ${scatter(n, 600 + line, 5_000)}`,
+  quantity: String(-1 - scatter(n, 620 + line, 48)),
+  rate: money(n, 630 + line),
+  netamount: `-${money(n, 640 + line)}`,
+});
+
+/** `version` 0 is the record as it first was; any other one changed total and memo a moment ago, and in one of four records status and customer. */
 export function makeRecord(n: number, version: number): SourceRecord {
   // In one shape: a record that grows name by name would be a hash table of its own.
   const values: Record<string, string> = { ...empty };
   const labels: Record<string, string> = {};
-  for (const [index, { name, type }] of fields.entries()) {
+  for (const [index, { name, type }] of headerFields.entries()) {
     if (type === 'lines') continue;
     values[name] = makers[type](n, index * 10);
     if (hasLabel({ type })) labels[name] = name === 'status' ? (statuses[Number(values[name]) - 1] ?? '') : `${name} ${values[name]}`;
   }
   values['memo'] = `${phrase(n, 500, 8)} ${version}`;
   values['seq'] = String(n);
+  const lines = [1, 2, 3].map((line) => makeLine(n, line));
   if (version > 0) {
     values['total'] = money(n, 700 + version);
     values['lastmodifieddate'] = recently;
-    if (scatter(n, 900 + version, 4) > 0) return { id: String(n), modifiedAt: recently, values, labels, lines: null };
+    if (scatter(n, 900 + version, 4) > 0) return { id: String(n), modifiedAt: recently, values, labels, lines };
     const status = 1 + (Number(values['status']) % statuses.length);
     values['status'] = String(status);
     labels['status'] = statuses[status - 1] ?? '';
+    values['entity'] = String(1_000 + scatter(n, 950 + version, 4_000));
+    labels['entity'] = `entity ${values['entity']}`;
   }
-  return { id: String(n), modifiedAt: values['lastmodifieddate'] ?? null, values, labels, lines: null };
+  return { id: String(n), modifiedAt: values['lastmodifieddate'] ?? null, values, labels, lines };
 }
 
 /** Records 1 to `count`, without gaps. */
@@ -126,7 +148,9 @@ export function openPool(): (record: SourceRecord) => SourceRecord {
     return text;
   };
   const unique = new Set(['memo', 'seq']);
-  return (record) => {
+  return (made) => {
+    // As an ERP's answer is read; a text put together here would stay a tree of pieces.
+    const record: SourceRecord = JSON.parse(JSON.stringify(made));
     const values: Record<string, string> = { ...empty };
     for (const [name, value] of Object.entries(record.values)) values[name] = unique.has(name) ? (value ?? '') : once(value ?? '');
     const labels = {
@@ -134,7 +158,10 @@ export function openPool(): (record: SourceRecord) => SourceRecord {
       entity: once(record.labels['entity'] ?? ''),
       subsidiary: once(record.labels['subsidiary'] ?? ''),
     };
-    return { ...record, values, labels };
+    const lines = (record.lines ?? []).map((line) =>
+      Object.fromEntries(Object.entries(line).map(([name, value]) => [name, value === null ? null : once(value)])),
+    );
+    return { ...record, values, labels, lines };
   };
 }
 

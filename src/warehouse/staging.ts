@@ -9,7 +9,7 @@ import { sqlState } from '../db/pg-errors.ts';
 import { copyCell, type EncodedRecord } from './encode.ts';
 import { isFresh, LostLease, noRun, type RunPlan, type RunState } from './run-row.ts';
 import { quoted } from './table.ts';
-import { noteUnchanged, splitByContent, takeBackUnchanged } from './unchanged.ts';
+import { keepChanged, takeBackUnchanged } from './unchanged.ts';
 
 export type StagedPage = {
   readonly records: readonly EncodedRecord[];
@@ -160,9 +160,7 @@ export async function stagePage(
   if (rowCount !== 1) throw new LostLease('a newer lease holds this run');
   const ids = page.rereads === true ? [...page.records, ...page.rejected, ...absent].map(({ id }) => id) : [];
   const taken = ids.length === 0 ? { staged: 0, rejected: 0 } : await takeBack(client, schema, state, ids);
-  const { changed, unchanged } = await splitByContent(client, schema, state, page.records);
-  await copyRows(client, schema, state, changed, generation);
-  await noteUnchanged(client, schema, state, unchanged);
+  await copyRows(client, schema, state, await keepChanged(client, schema, state, page.records), generation);
   if (page.rejected.length > 0) await writeRejected(client, schema, state, page.rejected);
   if (absent.length > 0) await writeAbsent(client, schema, state, absent);
   if (taken.staged + taken.rejected === 0) return { ...next, counters: expected };

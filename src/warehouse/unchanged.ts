@@ -11,37 +11,39 @@ const idType = ({ plan }: Pick<RunState, 'plan'>): string => (plan.idType === 'i
 /** Ids of an integer column that COPY would refuse are left to COPY, which says what is wrong with them. */
 const isComparable = ({ id }: EncodedRecord, { plan }: RunState): boolean => plan.idType === 'text' || /^-?\d{1,18}$/.test(id);
 
-export type Split = { readonly changed: readonly EncodedRecord[]; readonly unchanged: readonly string[] };
+/** Numbers need no quoting, and there are a thousand on a page. */
+const idArray = (ids: readonly string[], { plan }: RunState): string | readonly string[] =>
+  plan.idType === 'integer' ? `{${ids.join()}}` : ids;
 
-/** Compares the records with the table that the run began over. Publishing refuses the run when another one is there by then. */
-export async function splitByContent(
+/**
+ * Gives the records that differ from the table that the run began over, or are new; notes the ids of the others. Publishing refuses
+ * the run when another table is there by then.
+ */
+export async function keepChanged(
   client: PoolClient,
   schema: string,
   state: RunState,
   records: readonly EncodedRecord[],
-): Promise<Split> {
+): Promise<readonly EncodedRecord[]> {
   const { comparedWith = null } = state.plan;
-  if (comparedWith === null || records.length === 0) return { changed: records, unchanged: [] };
+  if (comparedWith === null || records.length === 0) return records;
   const asked = records.filter((record) => isComparable(record, state));
-  const type = idType(state);
-  const { rows } = await client.query<{ n: string }>(
-    `select a.n from unnest($1::${type}[]) with ordinality a(id, n) join ${schema}.${quoted(comparedWith.table)} t on t.id = a.id
-     where t.content_hash = substring($2::bytea from (a.n::integer - 1) * ${hashBytes} + 1 for ${hashBytes})`,
-    [asked.map(({ id }) => id), Buffer.concat(asked.map(({ hash }) => hash))],
+  const ids = asked.map(({ id }) => id);
+  const { rows } = await client.query<{ n: number }>(
+    `with compared as materialized (
+       select a.id, a.n::integer as n, t.content_hash is not distinct from substring($2::bytea from (a.n::integer - 1) * ${hashBytes} + 1 for ${hashBytes}) as same
+       from unnest($1::${idType(state)}[]) with ordinality a(id, n) left join ${schema}.${quoted(comparedWith.table)} t on t.id = a.id
+     ), noted as (
+       insert into ${schema}.staged_unchanged (run_id, page, record_type, ids)
+       select $3, $4, $5, array_agg(id::text) from compared where same having count(*) > 0
+     )
+     select n from compared where not same`,
+    [idArray(ids, state), Buffer.concat(asked.map(({ hash }) => hash)), state.runId, state.page, state.recordType],
   );
-  const unchanged = rows.flatMap(({ n }) => asked[Number(n) - 1] ?? []);
-  const same = new Set(unchanged);
-  return { changed: records.filter((record) => !same.has(record)), unchanged: unchanged.map(({ id }) => id) };
-}
-
-export async function noteUnchanged(client: PoolClient, schema: string, state: RunState, ids: readonly string[]): Promise<void> {
-  if (ids.length === 0) return;
-  await client.query(`insert into ${schema}.staged_unchanged (run_id, page, record_type, ids) values ($1, $2, $3, $4)`, [
-    state.runId,
-    state.page,
-    state.recordType,
-    ids,
-  ]);
+  if (rows.length === 0 && asked.length === records.length) return [];
+  const changed = new Set(rows.map(({ n }) => asked[n - 1]));
+  const comparable = new Set(asked);
+  return records.filter((record) => changed.has(record) || !comparable.has(record));
 }
 
 /** What was read again gives way; says how many of these ids there were. */
