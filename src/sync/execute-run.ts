@@ -6,11 +6,13 @@ import type { TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import { inDataTransaction, inTransaction } from '../db/transaction.ts';
 import { isFresh, LostLease, type RunState, takeOverRunState } from '../warehouse/run-row.ts';
+import { flushStaged } from '../warehouse/staging.ts';
 import { tenantSchema, updateTenantSchema } from '../warehouse/tenant-schema.ts';
 import { readMetadata, renewMetadata, type StoredMetadata } from './connection.ts';
 import { tellDrift } from './drift.ts';
 import { Cancelled } from './interruption.ts';
 import { copyOutcome, publish, tidyUp } from './outcome.ts';
+import { openPageReader } from './page-reader.ts';
 import { type PreparedRun, prepareRun } from './prepare.ts';
 import { readChanges } from './read-changes.ts';
 import { readEverything } from './read-run.ts';
@@ -113,7 +115,8 @@ async function tellBeginning({ ctx, lease, row }: Run, { state, unreadable, fiel
   else await writeRunEvent(ctx, lease.runId, 'info', 'reading goes on from its checkpoint', { page });
 }
 
-async function beginPublishing({ ctx, lease }: Run, proof: Parameters<typeof moveRun>[3]): Promise<void> {
+async function beginPublishing({ ctx, lease }: Run, state: RunState, proof: Parameters<typeof moveRun>[3]): Promise<void> {
+  await inDataTransaction(ctx.db.data, (client) => flushStaged(client, tenantSchema(ctx.organizationId), state));
   if (await moveRun(ctx, lease, 'publishing', proof)) return;
   const row = await inTransaction(ctx, (tx) => findRun(tx, ctx.organizationId, lease.runId));
   throw row?.lease_epoch === lease.epoch && row.cancel_requested
@@ -148,11 +151,13 @@ export async function executeRun(ctx: TenantCtx, lease: Lease, signal: AbortSign
   const order = { recordType, chosen: run.config.fields, asked: run.row.mode };
   const prepared = await prepareRun(ctx, lease, order, () => connector.now(signal));
   await tellBeginning(run, prepared);
-  const reading: Reading = { ctx, lease, signal, connector, recordType, prepared, config: run.config };
-  const { mode } = prepared.state.plan;
+  const { fields, state: prior } = prepared;
+  const readPage = openPageReader(connector, prior, { recordType, fields, limit: ctx.settings.sync.pageSize, signal });
+  const reading: Reading = { ctx, lease, signal, connector, readPage, recordType, prepared, config: run.config };
+  const { mode } = prior.plan;
   const { state, proof } = mode === 'full' ? await readEverything(reading) : await readChanges(reading);
   signal.throwIfAborted();
-  await beginPublishing(run, { proof, error: null });
+  await beginPublishing(run, state, { proof, error: null });
   await report(reading, 'publishing', state, state.counters.fetched, true);
   await finish(run, state);
 }

@@ -29,8 +29,11 @@ export async function buildWantedIndexes(
     table !== null && table !== built;
     table = await activeTable(ctx, recordType)
   ) {
-    await buildIndexes(ctx.db.control, schema, table, await wantedIndexes(ctx.db.control, schema, recordType), true, onBuilt);
-    await ctx.db.control.raw(`analyze ${schema}."${table}"`);
+    const wanted = await wantedIndexes(ctx.db.control, schema, recordType);
+    if ((await missingIndexes(ctx.db.control, schema, table, wanted)).length > 0) {
+      await buildIndexes(ctx.db.control, schema, table, wanted, true, onBuilt);
+      await ctx.db.control.raw(`analyze ${schema}."${table}"`);
+    }
     built = table;
   }
 }

@@ -55,7 +55,9 @@ export async function publish(ctx: TenantCtx, config: ConfigRow, state: RunState
   const schema = tenantSchema(ctx.organizationId);
   if (isFresh(state))
     await buildIndexes(ctx.db.control, schema, state.targetTable, await wantedIndexes(ctx.db.control, schema, state.recordType), false);
-  await ctx.db.control.raw(`analyze ${schema}.${quoted(state.targetTable)}`);
+  // Of staged rows only what they are compared by; a table that goes live is read by every column.
+  const columns = isFresh(state) ? '' : ' (run_id, id, content_hash)';
+  await ctx.db.control.raw(`analyze ${schema}.${quoted(state.targetTable)}${columns}`);
   for (;;) {
     try {
       return await publishOnce(ctx, config, schema, state);

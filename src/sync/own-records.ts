@@ -5,6 +5,7 @@ import type { RecordColumn } from '../warehouse/columns.ts';
 import { rfc3339 } from '../warehouse/generation.ts';
 import type { RunState } from '../warehouse/run-row.ts';
 import { quoted, stagingTable } from '../warehouse/table.ts';
+import { unchangedIds } from '../warehouse/unchanged.ts';
 import type { Reading } from './reading.ts';
 
 type Own = Pick<Reading, 'ctx' | 'prepared' | 'config'>;
@@ -109,6 +110,7 @@ export async function unreadIds(own: Own, state: RunState): Promise<string[]> {
   const rows = await query<{ id: string }>(
     own,
     `select t.id::text as id from ${table} t where not exists (select from ${target} s where s.id = t.id ${ofRun})
+     and not exists (select from ${unchangedIds(schema, state, '$2')} u where u.id = t.id)
      and not exists (select from ${schema}.rejections r where r.record_type = $1 and r.run_id = $2 and r.id = t.id::text)`,
     [state.recordType, state.runId],
   );

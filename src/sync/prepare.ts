@@ -126,6 +126,14 @@ async function followClock(
   return lowered;
 }
 
+/** A complete read over a table that stays in place is compared with it page by page. */
+function comparing(plan: RunPlan, rewrites: boolean, { activeTable, generation }: RecordState): RunPlan {
+  if (plan.mode !== 'full' || rewrites || activeTable === null) return plan;
+  return { ...plan, comparedWith: { table: activeTable, generation } };
+}
+const isStillThere = ({ plan: { comparedWith = null } }: RunState, { activeTable, generation }: RecordState): boolean =>
+  comparedWith === null || (comparedWith.table === activeTable && comparedWith.generation === generation);
+
 async function startRun(
   ctx: TenantCtx,
   lease: Lease,
@@ -150,7 +158,7 @@ async function startRun(
     page: 0,
     checkpoint: null,
     complete: false,
-    plan: planRun(ctx, { ...order, columns }, { ...before, highWater }),
+    plan: comparing(planRun(ctx, { ...order, columns }, { ...before, highWater }), rewrites, before),
     outcome: null,
     counters: { fetched: 0, rejected: 0, pages: 0, erpStartedAt },
   };
@@ -167,7 +175,7 @@ export async function prepareRun(ctx: TenantCtx, lease: Lease, order: RunOrder, 
   const fields = wantedFields(recordType, chosen);
   await noteDrift(ctx, schema, lease.runId, recordType);
   const all = await settleColumns(ctx, schema, before, fields);
-  const resumes = begun !== undefined && sameColumns(begun.columns, writtenColumns(all));
+  const resumes = begun !== undefined && sameColumns(begun.columns, writtenColumns(all)) && isStillThere(begun, before);
   return {
     schema,
     state: resumes ? begun : await startRun(ctx, lease, order, before, all, erpNow),

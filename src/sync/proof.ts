@@ -5,6 +5,7 @@ import type { TenantCtx } from '../core/ctx.ts';
 import { inDataTransaction } from '../db/transaction.ts';
 import { isFresh, type RunState } from '../warehouse/run-row.ts';
 import { quoted } from '../warehouse/table.ts';
+import { unchangedCount, unchangedIds } from '../warehouse/unchanged.ts';
 import type { PreparedRun } from './prepare.ts';
 import { ProofFailed } from './retry.ts';
 import { type ConfigRow, type Lease, lastVolumes, type ProofCheck } from './runs.store.ts';
@@ -55,6 +56,7 @@ async function readIds(ctx: TenantCtx, schema: string, state: RunState): Promise
   const { rows } = await inDataTransaction(ctx.db.data, (client) =>
     client.query<{ id: string }>(
       `select id::text as id from ${schema}.${quoted(state.targetTable)} ${ofRun(state)}
+       union all select id::text from ${unchangedIds(schema, state, '$2')} u
        union all select id from ${schema}.rejections where record_type = $1 and run_id = $2`,
       [state.recordType, state.runId],
     ),
@@ -116,7 +118,7 @@ export function checkPages(state: RunState): ProofCheck {
 export async function checkStaged(ctx: TenantCtx, schema: string, state: RunState): Promise<ProofCheck> {
   const { rows } = await inDataTransaction(ctx.db.data, (client) =>
     client.query<{ staged: string; rejected: string }>(
-      `select (select count(*) from ${schema}.${quoted(state.targetTable)} ${ofRun(state)}) as staged,
+      `select (select count(*) from ${schema}.${quoted(state.targetTable)} ${ofRun(state)}) + ${unchangedCount(schema, '$2')} as staged,
               (select count(*) from ${schema}.rejections where record_type = $1 and run_id = $2) as rejected`,
       [state.recordType, state.runId],
     ),

@@ -9,7 +9,7 @@ import { columnsToCompare, differs, fieldsToScan } from './compare.ts';
 import { readApproved, readFeed } from './find-deletions.ts';
 import { countOwn, openIds, openRejectedIds, ownByIds, unreadOf, unsureIds } from './own-records.ts';
 import { checkFields, checkStaged, checkVolume, proofOfChanges, unresolved } from './proof.ts';
-import { addFacts, checkAscent, checkOnward, idsAtOnce, note, type Reading, report, reread, stage, toStaged } from './reading.ts';
+import { addFacts, checkAscent, checkOnward, idsAtOnce, note, type Reading, report, reread, stage } from './reading.ts';
 import type { ProofCheck } from './runs.store.ts';
 import { scanOn } from './scan.ts';
 
@@ -19,25 +19,16 @@ const latest = (times: readonly (string | null)[]): string | null =>
   times.reduce((a, b) => (a === null || (b !== null && b > a) ? b : a), null);
 
 const readPage: Step = async (reading, state) => {
-  const { ctx, connector, recordType, prepared, signal } = reading;
   const { since, maxModified } = state.plan;
-  const page = await connector.readPage({
-    recordType,
-    fields: prepared.fields,
-    afterId: state.checkpoint,
-    changedSince: since === null ? null : new Date(since),
-    limit: ctx.settings.sync.pageSize,
-    signal,
-  });
-  signal.throwIfAborted();
+  const page = await reading.readPage(state.checkpoint, since);
   checkOnward(page, state.checkpoint);
   checkAscent(page, state);
   return stage(reading, state, {
-    ...toStaged(page, state),
+    ...page,
     hasMore: true, // the run goes on, whatever this step does
     plan: {
       step: page.hasMore ? 'pages' : 'listed',
-      maxModified: latest([maxModified, ...page.records.map(({ modifiedAt }) => modifiedAt)]),
+      maxModified: latest([maxModified, page.maxModified]),
       ...addFacts(state, 'changed', { pages: 1, read: page.records.length + page.rejected.length }),
     },
   });

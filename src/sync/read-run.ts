@@ -1,15 +1,15 @@
 // The reading half of a full run: every page into staging, then the proof that they are all there. Stops at the next page when
 // the lease is lost or someone asked to cancel.
-import type { Page } from '../connectors/connector.ts';
 import type { RunState } from '../warehouse/run-row.ts';
 import { readApproved, readFeed } from './find-deletions.ts';
 import { unreadIds } from './own-records.ts';
+import { type ReadyPage, toStaged } from './page-reader.ts';
 import { checkFields, checkPages, checkStaged, checkVolume, compareWithErp, unresolved } from './proof.ts';
-import { checkAscent, checkOnward, idsAtOnce, type Reading, report, stage, toStaged } from './reading.ts';
+import { checkAscent, checkOnward, idsAtOnce, type Reading, report, stage } from './reading.ts';
 import { ProofFailed } from './retry.ts';
 import type { ProofCheck } from './runs.store.ts';
 
-function checkPage(page: Page, state: RunState, expected: number): void {
+function checkPage(page: ReadyPage, state: RunState, expected: number): void {
   checkOnward(page, state.checkpoint);
   checkAscent(page, state);
   if (page.records.length + page.rejected.length === 0 && state.page === 0 && expected > 0) {
@@ -22,22 +22,14 @@ function checkPage(page: Page, state: RunState, expected: number): void {
 }
 
 async function readAllPages(reading: Reading): Promise<RunState> {
-  const { ctx, signal, connector, recordType, prepared } = reading;
+  const { signal, connector, recordType, prepared, readPage } = reading;
   const expected = await connector.count(recordType, signal);
   let { state } = prepared;
   await report(reading, 'reading', state, expected, false);
   while (!state.complete) {
-    const page = await connector.readPage({
-      recordType,
-      fields: prepared.fields,
-      afterId: state.checkpoint,
-      changedSince: null,
-      limit: ctx.settings.sync.pageSize,
-      signal,
-    });
-    signal.throwIfAborted();
+    const page = await readPage(state.checkpoint, null);
     checkPage(page, state, expected);
-    state = await stage(reading, state, toStaged(page, state));
+    state = await stage(reading, state, page);
     await report(reading, 'reading', state, expected, true);
   }
   return state;
@@ -53,7 +45,7 @@ async function fetchMissing(reading: Reading, state: RunState, missing: readonly
     const page = await connector.readByIds({ recordType, fields: prepared.fields, ids, signal });
     signal.throwIfAborted();
     for (const { id } of [...page.records, ...page.rejected]) unread.delete(id);
-    current = await stage(reading, current, { ...toStaged(page, current), lastId: current.checkpoint, hasMore: false });
+    current = await stage(reading, current, { ...(await toStaged(page, current)), lastId: current.checkpoint, hasMore: false });
   }
   return { state: current, unread: [...unread] };
 }

@@ -1,18 +1,12 @@
 // What every step of reading shares: whom it asks, how what came is written, and how it is seen whether to go on.
-import {
-  type Connector,
-  ErpError,
-  type Page,
-  type RecordTypeMetadata,
-  type RejectedRecord,
-  type SourceRecord,
-} from '../connectors/connector.ts';
+import { type Connector, ErpError, type RecordTypeMetadata } from '../connectors/connector.ts';
 import type { TenantCtx } from '../core/ctx.ts';
 import { inDataTransaction } from '../db/transaction.ts';
-import { encodeRecord, findUnsound, isSoundId, tellable } from '../warehouse/encode.ts';
+import { isSoundId, tellable } from '../warehouse/encode.ts';
 import { LostLease, type RunPlan, type RunState } from '../warehouse/run-row.ts';
 import { type AbsentRecord, findUnstorable, isUnstorable, type StagedPage, stagePage } from '../warehouse/staging.ts';
 import { Cancelled } from './interruption.ts';
+import { type PageReader, toStaged } from './page-reader.ts';
 import type { PreparedRun } from './prepare.ts';
 import { type ConfigRow, type Lease, noteProgress, type RunProgress } from './runs.store.ts';
 
@@ -21,6 +15,7 @@ export type Reading = {
   readonly lease: Lease;
   readonly signal: AbortSignal;
   readonly connector: Connector;
+  readonly readPage: PageReader;
   readonly recordType: RecordTypeMetadata;
   readonly prepared: PreparedRun;
   readonly config: ConfigRow;
@@ -28,43 +23,6 @@ export type Reading = {
 
 /** All lines of these records come in one answer. */
 export const idsAtOnce = 200;
-
-const longestReason = 500;
-const rejection = (id: unknown, code: string, message: string): RejectedRecord => ({
-  id: tellable(id, 200),
-  code,
-  message: tellable(message, longestReason),
-});
-
-/** Why a record can't be taken as it came; null when it can. */
-function refuse(record: SourceRecord, state: RunState, repeated: ReadonlySet<string>): RejectedRecord | null {
-  const { idType } = state.plan;
-  if (!isSoundId(record.id, idType)) return rejection(record.id, 'ID_UNREADABLE', `The id is no ${idType} id`);
-  if (repeated.has(record.id)) return rejection(record.id, 'DUPLICATE_ID', 'The ERP gave more than one record with this id');
-  const problem = findUnsound(record, state.columns);
-  return problem === null ? null : rejection(record.id, 'VALUE_UNREADABLE', problem);
-}
-
-function repeatedIds(records: readonly SourceRecord[]): Set<string> {
-  const seen = new Set<string>();
-  const repeated = new Set<string>();
-  for (const { id } of records) (seen.has(id) ? repeated : seen).add(id);
-  return repeated;
-}
-
-/** What came, once it is sure that each record is what it claims to be: a bad one is rejected, the others of its page go on. */
-export const toStaged = (page: Page, state: RunState): StagedPage => {
-  const repeated = repeatedIds(page.records);
-  const refused = page.records.flatMap((record) => refuse(record, state, repeated) ?? []);
-  const told = page.rejected.map(({ id, code, message }) => rejection(id, code, message));
-  const rejected = new Map([...refused, ...told].map((record) => [record.id, record]));
-  return {
-    records: page.records.filter(({ id }) => !rejected.has(tellable(id, 200))).map((record) => encodeRecord(record, state.columns)),
-    rejected: [...rejected.values()],
-    lastId: page.lastId,
-    hasMore: page.hasMore,
-  };
-};
 
 const percentOf = (fetched: number, expected: number | null): number | null =>
   expected === null ? null : expected === 0 ? 100 : Math.min(100, Math.floor((fetched / expected) * 100));
@@ -87,9 +45,13 @@ export async function report(
   if (cancelRequested) throw new Cancelled('cancelled');
 }
 
-/** A record that PostgreSQL can't store is rejected; the others of its page are staged. */
+/**
+ * A record that PostgreSQL can't store is rejected; the others of its page are staged. A page isn't waited for until it is on disk:
+ * its rows and its checkpoint get there or are lost together, and `flushStaged` waits before anything is told of them.
+ */
 export async function stage({ ctx, prepared: { schema, generation } }: Reading, state: RunState, page: StagedPage): Promise<RunState> {
-  const write = (wanted: StagedPage) => inDataTransaction(ctx.db.data, (client) => stagePage(client, schema, state, wanted, generation));
+  const write = (wanted: StagedPage) =>
+    inDataTransaction(ctx.db.data, (client) => stagePage(client, schema, state, wanted, generation), 'ordered');
   try {
     return await write(page);
   } catch (error) {
@@ -144,7 +106,7 @@ export async function reread(
     const missing = some.filter((id) => !found.has(id));
     absent.push(...missing);
     current = await stage(reading, current, {
-      ...toStaged(page, current),
+      ...(await toStaged(page, current)),
       rereads: true,
       lastId: null,
       hasMore: !current.complete,
@@ -172,7 +134,7 @@ export function checkAscent(
 }
 
 /** A page that announces more must name a record to go on from. */
-export function checkOnward(page: Pick<Page, 'hasMore' | 'lastId'>, checkpoint: string | null): void {
+export function checkOnward(page: Pick<StagedPage, 'hasMore' | 'lastId'>, checkpoint: string | null): void {
   if (!page.hasMore || (page.lastId !== null && page.lastId !== checkpoint)) return;
   throw new ErpError('answer', 'PAGE_WITHOUT_END', 'The ERP announced more records and named none to go on from', {
     fix: "Run the sync again; if it repeats, report it to the ERP's support.",

@@ -204,14 +204,17 @@ export const releaseLease = (ctx: Pick<Ctx, 'db'>, lease: Lease, delayMs: number
 
 /** Shows how far the run is. Progress starts the count of fruitless attempts anew and takes away what an earlier attempt met. */
 export const noteProgress = (ctx: Pick<Ctx, 'db'>, lease: Lease, progress: RunProgress, moved: boolean): Promise<Held> =>
-  inTransaction({ db: ctx.db, organizationId: lease.organizationId }, async (tx) =>
-    heldOf(
-      await tx('sync_runs')
-        .where({ organization_id: lease.organizationId, id: lease.runId, lease_epoch: lease.epoch })
-        .whereIn('status', ['running', 'publishing'])
-        .update({ progress: JSON.stringify(progress), ...(moved && { attempts_without_progress: 0, error: null }) })
-        .returning<HeldRow[]>(['status', 'cancel_requested']),
-    ),
+  inTransaction(
+    { db: ctx.db, organizationId: lease.organizationId },
+    async (tx) =>
+      heldOf(
+        await tx('sync_runs')
+          .where({ organization_id: lease.organizationId, id: lease.runId, lease_epoch: lease.epoch })
+          .whereIn('status', ['running', 'publishing'])
+          .update({ progress: JSON.stringify(progress), ...(moved && { attempts_without_progress: 0, error: null }) })
+          .returning<HeldRow[]>(['status', 'cancel_requested']),
+      ),
+    'ordered',
   );
 
 /** How many records each of the last published runs of this mode read. */

@@ -1,6 +1,6 @@
 // Turns a record of the ERP into the cells of its row, exactly: no value passes through a binary float. Also draws the hash of
 // its content, by which an unchanged record is recognized and left alone.
-import { createHash } from 'node:crypto';
+import { hash as digest } from 'node:crypto';
 import type { SourceLine, SourceRecord, SourceValue } from '../connectors/connector.ts';
 import type { ColumnType, LineField, RecordColumn } from './columns.ts';
 
@@ -105,19 +105,39 @@ export const isSoundId = (id: unknown, idType: 'integer' | 'text'): boolean =>
 /** Any text in a form that can be stored and shown, for ids and reasons of what is rejected. */
 export const tellable = (text: unknown, most: number): string => String(text).slice(0, most).toWellFormed().replaceAll('\0', '\ufffd');
 
+/** Which cells make the content, in the order of their columns' names; a replaced column repeats what the one in its place says. */
+type Content = { readonly index: number; readonly pair: [name: string, cell: string] };
+const contentOf = (columns: readonly RecordColumn[]): readonly Content[] =>
+  columns
+    .flatMap(({ column, state }, index): Content[] => (state === 'replaced' ? [] : [{ index, pair: [column, ''] }]))
+    .sort(({ pair: [a] }, { pair: [b] }) => (a < b ? -1 : 1));
+/** A run hands over the same columns with each of its records; the pairs are filled anew for each, and leave nothing to collect. */
+const contents = new WeakMap<readonly RecordColumn[], readonly Content[]>();
+function contentCells(columns: readonly RecordColumn[]): readonly Content[] {
+  const known = contents.get(columns);
+  if (known !== undefined) return known;
+  const made = contentOf(columns);
+  contents.set(columns, made);
+  return made;
+}
+
 /** Empty cells are left out of the hash, so that a new column rewrites only the records that fill it. */
 export function encodeRecord(record: SourceRecord, columns: readonly RecordColumn[]): EncodedRecord {
   const cells = columns.map((column) => cellOf(record, column));
-  // A replaced column repeats what the one in its place says.
-  const content = columns.flatMap(({ column, state }, index) =>
-    cells[index] === null || state === 'replaced' ? [] : [[column, cells[index]]],
-  );
-  content.sort(([a = ''], [b = '']) => ((a ?? '') < (b ?? '') ? -1 : 1));
-  return { id: record.id, hash: createHash('sha256').update(JSON.stringify(content)).digest().subarray(0, 16), cells };
+  const content: Content['pair'][] = [];
+  for (const { index, pair } of contentCells(columns)) {
+    const cell = cells[index] ?? null;
+    if (cell === null) continue;
+    pair[1] = cell;
+    content.push(pair);
+  }
+  return { id: record.id, hash: digest('sha256', JSON.stringify(content), 'buffer').subarray(0, 16), cells };
 }
 
 const special: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };
 
+const isSpecial = /[\\\t\n\r]/;
+
 /** One cell in the text format of COPY. */
 export const copyCell = (cell: string | null): string =>
-  cell === null ? '\\N' : cell.replaceAll(/[\\\t\n\r]/g, (found) => special[found] ?? found);
+  cell === null ? '\\N' : isSpecial.test(cell) ? cell.replaceAll(/[\\\t\n\r]/g, (found) => special[found] ?? found) : cell;

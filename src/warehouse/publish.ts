@@ -6,6 +6,7 @@ import { systemColumns } from './columns.ts';
 import { type DeletionRules, decideDeletions, readAbsent, readSure, settleProposals } from './deletions.ts';
 import { isFresh, LostLease, type PublishOutcome, type RunState } from './run-row.ts';
 import { quoted, stagingTable } from './table.ts';
+import { unchangedCount, unchangedIds } from './unchanged.ts';
 
 export type PublishRules = DeletionRules & {
   /** What the ERP changed shortly before the run began may not have been visible yet: the high-water mark stays behind by this. */
@@ -28,11 +29,14 @@ async function lockState(client: PoolClient, schema: string, state: RunState): P
     [state.recordType],
   );
   const owned = await client.query(
-    `select from ${schema}.run_state where run_id = $1 and lease_epoch = $2 and outcome is null for update`,
-    [state.runId, state.leaseEpoch],
+    `select from ${schema}.run_state where run_id = $1 and lease_epoch = $2 and page = $3 and outcome is null for update`,
+    [state.runId, state.leaseEpoch, state.page],
   );
   const current = rows[0];
   if (current === undefined || owned.rowCount !== 1) throw new LostLease('a newer lease holds this run');
+  const { comparedWith = null } = state.plan;
+  if (comparedWith !== null && (comparedWith.table !== current.active_table || comparedWith.generation !== current.generation))
+    throw new Error('the table that this run was compared with has changed since');
   return current;
 }
 
@@ -50,42 +54,55 @@ async function writeTombstones({ client, schema, state, generation }: Work, ids:
 }
 
 /** Counts by hash of content: what is new, what differs, and what is the same as in the table that readers see. */
-async function compare(client: PoolClient, read: string, table: string, values: readonly string[]) {
+async function compare(client: PoolClient, read: string, table: string) {
   const { rows } = await client.query<{ inserted: string; updated: string; unchanged: string }>(
     `select count(*) filter (where t.id is null) as inserted, count(*) filter (where t.content_hash <> s.content_hash) as updated,
             count(*) filter (where t.content_hash = s.content_hash) as unchanged
      from ${read} s left join ${table} t on t.id = s.id`,
-    [...values],
   );
   const row = rows[0];
   return { inserted: Number(row?.inserted ?? 0), updated: Number(row?.updated ?? 0), unchanged: Number(row?.unchanged ?? 0) };
 }
 
+/** How many rows were new. No one else writes this table: whoever publishes holds the row of record_state. */
+async function insertNew({ client, schema, state, generation }: Work, staging: string, table: string): Promise<number> {
+  const names = state.columns.map(({ column }) => quoted(column));
+  const { rowCount } = await client.query(
+    `insert into ${table} (${['id', 'generation', 'content_hash', ...names].join(', ')})
+     select s.id, $2, s.content_hash${names.map((name) => `, s.${name}`).join('')} from ${staging} s
+     where s.run_id = $1 and not exists (select from ${table} t where t.id = s.id)`,
+    [state.runId, generation],
+  );
+  await client.query(
+    `delete from ${schema}.tombstones d using ${staging} s where d.record_type = $1 and s.run_id = $2 and d.id = s.id::text`,
+    [state.recordType, state.runId],
+  );
+  return rowCount ?? 0;
+}
+
+/** How many rows differ by the hash of their content. */
+async function updateChanged({ client, state, generation }: Work, staging: string, table: string): Promise<number> {
+  const names = ['content_hash', ...state.columns.map(({ column }) => quoted(column))];
+  const { rowCount } = await client.query(
+    `update ${table} t set generation = $2, changed_at = now(), ${names.map((name) => `${name} = s.${name}`).join(', ')}
+     from ${staging} s where s.run_id = $1 and t.id = s.id and t.content_hash <> s.content_hash`,
+    [state.runId, generation],
+  );
+  return rowCount ?? 0;
+}
+
 async function mergeStaged(work: Work, current: Current, active: string): Promise<Changed> {
-  const { client, schema, state, generation } = work;
+  const { client, schema, state } = work;
   const staging = `${schema}.${quoted(stagingTable(state.recordType))}`;
   const table = `${schema}.${quoted(active)}`;
-  const { inserted, updated, unchanged } = await compare(client, `(select id, content_hash from ${staging} where run_id = $1)`, table, [
-    state.runId,
-  ]);
-  const names = state.columns.map(({ column }) => quoted(column));
-  if (inserted + updated > 0) {
-    const columns = ['id', 'generation', 'content_hash', ...names];
-    const written = await client.query(
-      `insert into ${table} (${columns.join(', ')}) select s.id, $2, s.content_hash${names.map((name) => `, s.${name}`).join('')}
-       from ${staging} s left join ${table} t on t.id = s.id where s.run_id = $1 and t.content_hash is distinct from s.content_hash
-       on conflict (id) do update set changed_at = now(), ${columns
-         .slice(1)
-         .map((name) => `${name} = excluded.${name}`)
-         .join(', ')}`,
-      [state.runId, generation],
-    );
-    if (written.rowCount !== inserted + updated) throw new Error('what was counted and what was written differ');
-    await client.query(
-      `delete from ${schema}.tombstones d using ${staging} s where d.record_type = $1 and s.run_id = $2 and d.id = s.id::text`,
-      [state.recordType, state.runId],
-    );
-  }
+  const { rows } = await client.query<{ staged: string; same: string }>(
+    `select (select count(*) from ${staging} where run_id = $1) as staged, ${unchangedCount(schema, '$1')} as same`,
+    [state.runId],
+  );
+  const staged = Number(rows[0]?.staged ?? 0);
+  const inserted = staged === 0 ? 0 : await insertNew(work, staging, table);
+  const updated = inserted === staged ? 0 : await updateChanged(work, staging, table);
+  const unchanged = staged - inserted - updated + Number(rows[0]?.same ?? 0);
   return { inserted, updated, unchanged, ...(await removeAbsent(work, current, active)) };
 }
 
@@ -93,7 +110,7 @@ async function mergeStaged(work: Work, current: Current, active: string): Promis
 async function findAbsent(work: Work, table: string): Promise<string[]> {
   const { client, schema, state } = work;
   if (state.plan.mode === 'incremental') return readAbsent(work, table);
-  const seen = `(select id from ${schema}.${quoted(stagingTable(state.recordType))} where run_id = $2)`;
+  const seen = `(select id from ${schema}.${quoted(stagingTable(state.recordType))} where run_id = $2 union all ${unchangedIds(schema, state, '$2')})`;
   const { rows } = await client.query<{ id: string }>(`select t.id::text as id ${absent(schema, table, seen)} order by t.id`, [
     state.recordType,
     state.runId,
@@ -166,7 +183,7 @@ async function swapIn(work: Work, current: Current): Promise<Changed & { rowCoun
   const read =
     old === null
       ? { inserted: state.counters.fetched - state.counters.rejected, updated: 0, unchanged: 0 }
-      : await compare(client, fresh, `${schema}.${quoted(old)}`, []);
+      : await compare(client, fresh, `${schema}.${quoted(old)}`);
   if (old !== null) await carryOldColumns(work, old);
   const carried = old === null ? { deleted: 0, held: 0, proposalId: null } : await carryOver(work, current, old);
   const counted = await client.query<{ count: string }>(`select count(*) from ${fresh}`);
@@ -267,6 +284,7 @@ export async function publishRun(
     JSON.stringify(outcome),
   ]);
   await client.query(`delete from ${schema}.${quoted(stagingTable(state.recordType))} where run_id = $1`, [state.runId]);
-  await client.query(`delete from ${schema}.staged_deletions where run_id = $1`, [state.runId]);
+  for (const table of ['staged_deletions', 'staged_unchanged'])
+    await client.query(`delete from ${schema}.${table} where run_id = $1`, [state.runId]);
   return outcome;
 }

@@ -24,6 +24,8 @@ export type RunPlan = {
   readonly scanned: boolean;
   /** Approved proposals that this run carries out. */
   readonly approved: readonly string[];
+  /** The table, at this generation, against which a complete read compares its pages; null where every row is staged. */
+  readonly comparedWith?: ComparedWith | null;
   /** Of the scan under way: the ERP's count before it, how many ids it listed, and which of them could not be read. */
   readonly counted: number;
   readonly listed: number;
@@ -33,6 +35,8 @@ export type RunPlan = {
   /** For the proof, by check. */
   readonly facts: Readonly<Record<string, Readonly<Record<string, number | string | boolean | null>>>>;
 };
+
+export type ComparedWith = { readonly table: string; readonly generation: string };
 
 export const startPlan = (of: Pick<RunPlan, 'mode' | 'idType' | 'since'>): RunPlan => ({
   ...of,
@@ -154,7 +158,8 @@ export async function startRunState(
   const abandoned = before.rows[0] === undefined ? undefined : stateOf(before.rows[0]);
   if (abandoned !== undefined && isFresh(abandoned)) await retireUnlessActive(client, schema, abandoned.targetTable);
   await client.query(`delete from ${schema}.${quoted(stagingTable(state.recordType))}`);
-  await client.query(`delete from ${schema}.staged_deletions where record_type = $1`, [state.recordType]);
+  for (const table of ['staged_deletions', 'staged_unchanged'])
+    await client.query(`delete from ${schema}.${table} where record_type = $1`, [state.recordType]);
   // A rejection that this run's earlier try met is met again, or is solved.
   await client.query(`update ${schema}.rejections set run_id = $3 where record_type = $1 and run_id = $2`, [
     state.recordType,
@@ -195,7 +200,8 @@ export async function discardRun(client: PoolClient, schema: string, runId: stri
   if (row.outcome !== null) return row.outcome;
   const state = stateOf(row);
   await client.query(`delete from ${schema}.${quoted(stagingTable(state.recordType))} where run_id = $1`, [runId]);
-  await client.query(`delete from ${schema}.staged_deletions where run_id = $1`, [runId]);
+  for (const table of ['staged_deletions', 'staged_unchanged'])
+    await client.query(`delete from ${schema}.${table} where run_id = $1`, [runId]);
   if (isFresh(state)) await retireUnlessActive(client, schema, state.targetTable);
   await client.query(`delete from ${schema}.run_state where run_id = $1`, [runId]);
   return null;

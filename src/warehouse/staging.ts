@@ -9,6 +9,7 @@ import { sqlState } from '../db/pg-errors.ts';
 import { copyCell, type EncodedRecord } from './encode.ts';
 import { isFresh, LostLease, noRun, type RunPlan, type RunState } from './run-row.ts';
 import { quoted } from './table.ts';
+import { keepChanged, takeBackUnchanged } from './unchanged.ts';
 
 export type StagedPage = {
   readonly records: readonly EncodedRecord[];
@@ -33,13 +34,22 @@ const advance = ({ counters }: RunState, page: StagedPage, taken: Taken): RunSta
   pages: counters.pages + 1,
 });
 
-/** One line of COPY text after the other, so that a page is never held twice. */
-function* copyLines(state: RunState, records: readonly EncodedRecord[], generation: string): Generator<string> {
+const pieceLength = 32_768;
+
+/** COPY text in pieces of many lines, so that a page is never held twice and a line costs no turn of the stream. */
+function* copyText(state: RunState, records: readonly EncodedRecord[], generation: string): Generator<string> {
   const fresh = isFresh(state);
+  let piece = '';
   for (const { id, hash, cells } of records) {
-    const first = fresh ? [id, generation] : [state.runId, id];
-    yield `${[...first, `\\x${hash.toString('hex')}`, ...cells].map(copyCell).join('\t')}\n`;
+    const key = copyCell(id);
+    piece += `${fresh ? `${key}\t${generation}` : `${state.runId}\t${key}`}\t\\\\x${hash.toString('hex')}`;
+    for (const cell of cells) piece += `\t${copyCell(cell)}`;
+    piece += '\n';
+    if (piece.length < pieceLength) continue;
+    yield piece;
+    piece = '';
   }
+  if (piece !== '') yield piece;
 }
 
 async function copyRows(
@@ -53,7 +63,7 @@ async function copyRows(
   const leading = isFresh(state) ? ['id', 'generation', 'content_hash'] : ['run_id', 'id', 'content_hash'];
   const names = [...leading, ...state.columns.map(({ column }) => column)].map(quoted).join(', ');
   const target = client.query(copyFrom(`copy ${schema}.${quoted(state.targetTable)} (${names}) from stdin`));
-  await pipeline(Readable.from(copyLines(state, records, generation)), target);
+  await pipeline(Readable.from(copyText(state, records, generation)), target);
 }
 
 /** PostgreSQL refuses a value (SQLSTATE 22: out of range, malformed) or a row as too large (54). */
@@ -102,7 +112,8 @@ async function takeBack(client: PoolClient, schema: string, state: RunState, ids
     [state.recordType, state.runId, ids, noRun],
   );
   await client.query(`delete from ${schema}.staged_deletions where run_id = $1 and id = any($2::text[])`, [state.runId, ids]);
-  return { staged: staged.rowCount ?? 0, rejected: rejected.rowCount ?? 0 };
+  const unchanged = await takeBackUnchanged(client, schema, state, ids);
+  return { staged: (staged.rowCount ?? 0) + unchanged, rejected: rejected.rowCount ?? 0 };
 }
 
 async function writeAbsent(client: PoolClient, schema: string, state: RunState, absent: readonly AbsentRecord[]): Promise<void> {
@@ -131,20 +142,40 @@ export async function stagePage(
     checkpoint: plan.step === state.plan.step ? (page.lastId ?? state.checkpoint) : null,
     complete: !page.hasMore,
   };
+  // Right unless something was read before; put right below.
+  const expected = advance(state, page, { staged: 0, rejected: 0 });
   const { rowCount } = await client.query(
-    `update ${schema}.run_state set page = $4, checkpoint = $5, complete = $6, plan = $7, updated_at = now()
+    `update ${schema}.run_state set page = $4, checkpoint = $5, complete = $6, plan = $7, counters = $8, updated_at = now()
      where run_id = $1 and lease_epoch = $2 and page = $3 and outcome is null`,
-    [state.runId, state.leaseEpoch, state.page, next.page, next.checkpoint, next.complete, JSON.stringify(plan)],
+    [
+      state.runId,
+      state.leaseEpoch,
+      state.page,
+      next.page,
+      next.checkpoint,
+      next.complete,
+      ...[plan, expected].map((value) => JSON.stringify(value)),
+    ],
   );
   if (rowCount !== 1) throw new LostLease('a newer lease holds this run');
   const ids = page.rereads === true ? [...page.records, ...page.rejected, ...absent].map(({ id }) => id) : [];
   const taken = ids.length === 0 ? { staged: 0, rejected: 0 } : await takeBack(client, schema, state, ids);
-  await copyRows(client, schema, state, page.records, generation);
+  await copyRows(client, schema, state, await keepChanged(client, schema, state, page.records), generation);
   if (page.rejected.length > 0) await writeRejected(client, schema, state, page.rejected);
   if (absent.length > 0) await writeAbsent(client, schema, state, absent);
+  if (taken.staged + taken.rejected === 0) return { ...next, counters: expected };
   const counters = advance(state, page, taken);
   await client.query(`update ${schema}.run_state set counters = $2 where run_id = $1`, [state.runId, JSON.stringify(counters)]);
   return { ...next, counters };
+}
+
+/** Once this is committed, all that the run staged is on disk. Throws when the server lost some of it in a crash, or another holds the run. */
+export async function flushStaged(client: PoolClient, schema: string, state: RunState): Promise<void> {
+  const { rowCount } = await client.query(
+    `update ${schema}.run_state set updated_at = now() where run_id = $1 and lease_epoch = $2 and page = $3 and outcome is null`,
+    [state.runId, state.leaseEpoch, state.page],
+  );
+  if (rowCount !== 1) throw new LostLease('a newer lease holds this run, or not all of it is there');
 }
 
 async function writeRejected(client: PoolClient, schema: string, state: RunState, rejected: readonly RejectedRecord[]): Promise<void> {

@@ -113,6 +113,14 @@ create table if not exists ${schema}.staged_deletions (
   proof text not null check (proof in ('feed', 'approved', 'absent')),
   primary key (run_id, id)
 );
+-- Records that a complete read found to be the same as those that readers see: their ids, page by page.
+create table if not exists ${schema}.staged_unchanged (
+  run_id uuid not null,
+  page integer not null,
+  record_type text not null,
+  ids text[] not null,
+  primary key (run_id, page)
+);
 -- Absent records that stay until a person says otherwise ('open'), or because the configuration deletes nothing ('kept').
 create table if not exists ${schema}.deletion_proposals (
   id uuid primary key,
@@ -148,7 +156,7 @@ export async function updateTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: s
   const schema = tenantSchema(organizationId);
   const { rows } = await ctx.db.data.query<{ old: boolean }>('select to_regclass($1) is not null and to_regclass($2) is null as old', [
     `${schema}.record_state`,
-    `${schema}.drift_outbox`,
+    `${schema}.staged_unchanged`,
   ]);
   if (rows[0]?.old !== true) return;
   await ctx.db.control.transaction(async (tx) => {

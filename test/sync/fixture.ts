@@ -240,6 +240,7 @@ export type SyncWorld = {
   events(runId: string): Promise<string[]>;
   query<T extends Record<string, unknown>>(sql: string, values?: unknown[]): Promise<T[]>;
   changeConfig(change: Record<string, unknown>): Promise<void>;
+  /** Rows that runs staged, and records that they found unchanged. */
   staged(): Promise<number>;
 };
 
@@ -354,7 +355,10 @@ export async function syncWorld(ctx: Ctx, erp: MemoryErp = memoryErp(), options:
       await inTransaction(tenant, (tx) => tx('sync_configs').where({ id: configId }).update(change));
     },
     staged: async () => {
-      const [row] = await world.query<{ n: string }>(`select count(*) as n from ${schema}."staging_${options.recordType ?? 'thing'}"`);
+      const [row] = await world.query<{ n: string }>(
+        `select (select count(*) from ${schema}."staging_${options.recordType ?? 'thing'}")
+           + (select coalesce(sum(cardinality(ids)), 0) from ${schema}.staged_unchanged) as n`,
+      );
       return Number(row?.n ?? 0);
     },
   };

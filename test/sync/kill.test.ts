@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
+import { readRunState } from '../../src/warehouse/run-row.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { asAdmin, endOpenRuns, memoryErp, type SyncWorld, syncWorld, until } from './fixture.ts';
 
@@ -51,6 +52,8 @@ describe('kill -9', () => {
     const id = await world.queue();
     const worker = spawnWorker(45, '20');
     await worker.standing;
+    // It asked ahead; what it read before gets written meanwhile.
+    await until(async () => (await readRunState(ctx.db.data, world.schema, id))?.page === 2);
     await worker.kill();
     expect(await world.row(id)).toMatchObject({ status: 'running' });
     const run = await world.drive(id);

@@ -1,4 +1,5 @@
 // Values on their way from the ERP into PostgreSQL and out again, through a real COPY.
+import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
@@ -57,6 +58,17 @@ describe('encodeRecord', () => {
     expect(hash).toHaveLength(32);
     expect(hashOf(values, [column('b'), column('a')])).toBe(hash);
     expect(hashOf(values, [column('a'), column('c'), column('b'), column('never')])).toBe(hash);
+  });
+
+  it('the hash is the one of every version of this service: another one would rewrite every record', () => {
+    const columns = [column('b'), column('é'), column('a'), column('none'), column('old', 'text', { state: 'replaced' })];
+    const { hash } = encodeRecord(record({ values: { a: 'say "hi"\n', b: '1.50', é: '日本 \ud800', none: null, old: '7' } }), columns);
+    const content = JSON.stringify([
+      ['f_a', 'say "hi"\n'],
+      ['f_b', '1.50'],
+      ['f_é', '日本 \ud800'],
+    ]);
+    expect(hash).toEqual(createHash('sha256').update(content).digest().subarray(0, 16));
   });
 
   it('the hash tells values, columns and emptiness apart', () => {

@@ -1,0 +1,222 @@
+// The engine against COPY of the same rows into the same indexed table, on one server, in turns. The engine is counted from the
+// moment its first page is handed over until its worker is done with the run: encoding, staging, checkpoints, progress, proof,
+// indexes, ANALYZE, publish, outcome, tidying up. COPY is counted from its first byte, out of a file that has the rows ready.
+import { createReadStream, createWriteStream } from 'node:fs';
+import path from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import type { Pool, PoolClient } from 'pg';
+import { from as copyFrom } from 'pg-copy-streams';
+import type { Page, SourceRecord } from '../src/connectors/connector.ts';
+import type { Ctx } from '../src/core/ctx.ts';
+import { planColumns, type RecordColumn } from '../src/warehouse/columns.ts';
+import { copyCell, encodeRecord } from '../src/warehouse/encode.ts';
+import { buildIndexes } from '../src/warehouse/indexes.ts';
+import { createRecordTable } from '../src/warehouse/table.ts';
+import { type Company, openCompany, threeIndexes } from './sync-company.ts';
+import { type Cpu, cpuOf } from './sync-cpu.ts';
+import { connectorOf, makeRecord, openPool, type Rows, recordType } from './sync-rows.ts';
+
+export type Bench = {
+  readonly ctx: Ctx;
+  /** As the cluster's superuser, for what no service may ask. */
+  readonly admin: Pool;
+  readonly folder: string;
+  readonly records: number;
+};
+
+function makeAll(from: number, count: number): SourceRecord[] {
+  const pooled = openPool();
+  return Array.from({ length: count }, (_, index) => pooled(makeRecord(from + index, 0)));
+}
+
+function held(record: SourceRecord | undefined): SourceRecord {
+  if (record === undefined) throw new Error('there is no such record');
+  return record;
+}
+
+const copyTable = `bench.${recordType.name}`;
+const names = (columns: readonly RecordColumn[]): string =>
+  ['id', 'generation', 'content_hash', ...columns.map(({ column }) => `"${column}"`)].join(', ');
+
+async function writeCopyFile(file: string, columns: readonly RecordColumn[], records: Iterable<SourceRecord>): Promise<void> {
+  function* lines() {
+    for (const record of records) {
+      const { id, hash, cells } = encodeRecord(record, columns);
+      yield `${[id, '1', `\\x${hash.toString('hex')}`, ...cells].map(copyCell).join('\t')}\n`;
+    }
+  }
+  await pipeline(lines, createWriteStream(file));
+}
+
+async function copyFile(pool: Pool, table: string, columns: readonly RecordColumn[], file: string): Promise<void> {
+  const client = await pool.connect();
+  try {
+    await client.query("begin; set local statement_timeout = '15min'");
+    await pipeline(
+      createReadStream(file, { highWaterMark: 1 << 16 }),
+      client.query(copyFrom(`copy ${table} (${names(columns)}) from stdin`)),
+    );
+    await client.query('commit');
+  } finally {
+    client.release();
+  }
+}
+
+const timed = async (work: () => Promise<unknown>): Promise<number> => {
+  const startMs = performance.now();
+  await work();
+  return (performance.now() - startMs) / 1000;
+};
+
+/** Durations of the data pool's transactions while `during()` says so. */
+function watchTransactions(ctx: Ctx, during: () => boolean): { ctx: Ctx; durationsMs: number[] } {
+  const durationsMs: number[] = [];
+  const pool = ctx.db.data;
+  const connect = async (): Promise<PoolClient> => {
+    const client = await pool.connect();
+    const startMs = performance.now();
+    const counts = during();
+    const release = client.release.bind(client);
+    client.release = (error) => {
+      if (counts && during()) durationsMs.push(performance.now() - startMs);
+      client.release = release;
+      release(error);
+    };
+    return client;
+  };
+  const watched: Pool = Object.create(pool, { connect: { value: connect }, query: { value: pool.query.bind(pool) } });
+  return { ctx: { ...ctx, db: { ...ctx.db, data: watched } }, durationsMs };
+}
+
+type Timing = { readonly seconds: number; readonly commitsMs: readonly number[] };
+
+async function runEngine({ ctx }: Bench, company: Company, mode: 'full' | 'incremental', rows: Rows, changes: number): Promise<Timing> {
+  let startMs = 0;
+  let reading = false;
+  const onPage = (page: Page): void => {
+    if (startMs === 0) startMs = performance.now();
+    reading = page.hasMore;
+  };
+  const watched = watchTransactions(ctx, () => reading);
+  const row = await company.run(
+    mode,
+    connectorOf(() => rows, { onPage }),
+    watched.ctx,
+  );
+  const seconds = (performance.now() - startMs) / 1000;
+  const { inserted = 0, updated = 0 } = row.counts ?? {};
+  if (inserted + updated !== changes || row.mode !== mode) throw new Error(`${mode} became ${row.mode} with ${JSON.stringify(row.counts)}`);
+  return { seconds, commitsMs: watched.durationsMs };
+}
+
+async function walOf(admin: Pool, work: () => Promise<unknown>): Promise<number> {
+  const position = async () => (await admin.query<{ lsn: string }>('select pg_current_wal_insert_lsn()::text as lsn')).rows[0]?.lsn;
+  const before = await position();
+  await work();
+  const { rows } = await admin.query<{ bytes: string }>('select pg_wal_lsn_diff($1, $2) as bytes', [await position(), before]);
+  return Number(rows[0]?.bytes);
+}
+
+/** What most merges do: the rows into an unlogged table, then one statement that writes those that differ. */
+async function mergeByConflict({ admin }: Bench, columns: readonly RecordColumn[], file: string): Promise<void> {
+  await admin.query(`drop table if exists bench.incoming; create unlogged table bench.incoming (like ${copyTable} including defaults)`);
+  await copyFile(admin, 'bench.incoming', columns, file);
+  const list = names(columns);
+  const sets = list.split(', ').slice(1);
+  await admin.query(
+    `insert into ${copyTable} as held (${list}) select ${list} from bench.incoming
+     on conflict (id) do update set ${sets.map((name) => `${name} = excluded.${name}`).join(', ')}
+     where held.content_hash is distinct from excluded.content_hash`,
+  );
+}
+
+export type Round = {
+  readonly seconds: Readonly<Record<'copyFirst' | 'first' | 'again' | 'merge' | 'copyNew' | 'added', number>>;
+  readonly walBytes: Readonly<Record<'again' | 'merge', number>>;
+  readonly commitsMs: readonly number[];
+  readonly cpu: Readonly<Record<'copyFirst' | 'first' | 'again' | 'copyNew' | 'added', Cpu>>;
+};
+
+async function prepareCopyTable({ ctx, admin }: Bench): Promise<RecordColumn[]> {
+  const columns = [
+    ...planColumns(
+      [],
+      recordType.fields.filter(({ name }) => name !== 'id'),
+    ).added,
+  ];
+  await admin.query('drop schema if exists bench cascade; create schema bench; grant all on schema bench to portal_service');
+  const client = await ctx.db.data.connect();
+  try {
+    await createRecordTable(client, 'bench', recordType.name, 'integer', columns);
+  } finally {
+    client.release();
+  }
+  await buildIndexes(ctx.db.control, 'bench', recordType.name, threeIndexes, false);
+  return columns;
+}
+
+const changesEvery = 100;
+const noCpu: Cpu = { here: Number.NaN, postgres: Number.NaN };
+
+/** One round; the two sides take turns at going first. */
+export async function runRound(bench: Bench, round: number): Promise<Round> {
+  const { ctx, admin, folder, records } = bench;
+  const company = await openCompany(ctx);
+  const columns = await prepareCopyTable(bench);
+  const file = path.join(folder, 'rows.copy');
+  const commitsMs: number[] = [];
+  const inTurns = async (rows: Rows, mode: 'full' | 'incremental') => {
+    const times = { copy: 0, engine: 0, copyCpu: noCpu, engineCpu: noCpu };
+    const copy = async () => {
+      times.copyCpu = await cpuOf(admin, async () => {
+        times.copy = await timed(() => copyFile(admin, copyTable, columns, file));
+      });
+    };
+    const engine = async () => {
+      times.engineCpu = await cpuOf(admin, async () => {
+        const timing = await runEngine(bench, company, mode, rows, records);
+        times.engine = timing.seconds;
+        commitsMs.push(...timing.commitsMs);
+      });
+    };
+    for (const step of round % 2 === 0 ? [copy, engine] : [engine, copy]) {
+      await admin.query('checkpoint');
+      await step();
+    }
+    return times;
+  };
+
+  let ready = makeAll(1, records);
+  await writeCopyFile(file, columns, ready);
+  const first = await inTurns({ count: records, record: (n) => held(ready[n - 1]), changedRecently: () => false }, 'full');
+
+  for (let n = changesEvery; n <= records; n += changesEvery) ready[n - 1] = makeRecord(n, 1);
+  await writeCopyFile(file, columns, ready);
+  const resync: Rows = { count: records, record: (n) => held(ready[n - 1]), changedRecently: (n) => n % changesEvery === 0 };
+  let again = 0;
+  let againCpu = noCpu;
+  await admin.query('checkpoint');
+  const walAgain = await walOf(admin, async () => {
+    againCpu = await cpuOf(admin, async () => {
+      again = (await runEngine(bench, company, 'full', resync, Math.floor(records / changesEvery))).seconds;
+    });
+  });
+  let merge = 0;
+  await admin.query('checkpoint');
+  const walMerge = await walOf(admin, async () => {
+    merge = await timed(() => mergeByConflict(bench, columns, file));
+  });
+
+  ready = makeAll(records + 1, records);
+  await writeCopyFile(file, columns, ready);
+  const more: Rows = { count: 2 * records, record: (n) => held(ready[n - 1 - records]), changedRecently: (n) => n > records };
+  const added = await inTurns(more, 'incremental');
+
+  await admin.query(`drop schema ${company.schema} cascade`);
+  return {
+    seconds: { copyFirst: first.copy, first: first.engine, again, merge, copyNew: added.copy, added: added.engine },
+    walBytes: { again: walAgain, merge: walMerge },
+    commitsMs,
+    cpu: { copyFirst: first.copyCpu, first: first.engineCpu, again: againCpu, copyNew: added.copyCpu, added: added.engineCpu },
+  };
+}

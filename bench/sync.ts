@@ -1,0 +1,80 @@
+// How fast and how light a sync is, as ratios from one run, with its verdict; the table goes into bench/RESULTS.md.
+// Usage: npm run bench:sync -- [records, 200000 unless told] [rounds, 3] [all, or throughput alone, without a table]
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Pool } from 'pg';
+import { readConfig } from '../src/config.ts';
+import type { Ctx } from '../src/core/ctx.ts';
+import { type OpenDatabase, openCtx, openDatabase } from '../src/service.ts';
+import { timeParsing } from './sync-parsing.ts';
+import { measureMemory, measureResume } from './sync-processes.ts';
+import { measureReads } from './sync-reads.ts';
+import { type Measured, report } from './sync-report.ts';
+import { type Bench, type Round, runRound } from './sync-throughput.ts';
+
+const leaseMs = 5_000;
+const shortLease = (ctx: Ctx): Ctx => ({
+  ...ctx,
+  settings: { ...ctx.settings, sync: { ...ctx.settings.sync, leaseMs, renewMs: leaseMs / 4 } },
+});
+
+async function repeat<T>(times: number, what: string, work: (round: number) => Promise<T>): Promise<T[]> {
+  const results: T[] = [];
+  for (let round = 0; round < times; round += 1) {
+    results.push(await work(round));
+    console.log(
+      `${what} ${round + 1}/${times}`,
+      JSON.stringify(results.at(-1), (key, value) => (key === 'commitsMs' ? undefined : value)),
+    );
+  }
+  return results;
+}
+
+async function measure(bench: Bench, address: OpenDatabase['data'], rounds: number): Promise<Measured> {
+  const { ctx, records } = bench;
+  const sizes = [records / 4, records / 2, records].map(Math.floor);
+  const memory: { count: number; idle: number; peak: number }[] = [];
+  for (const count of sizes) {
+    memory.push({ count, ...(await measureMemory(bench, address, count)) });
+    console.log('memory', JSON.stringify(memory.at(-1)));
+  }
+  const kills = await repeat(rounds, 'kill', () => measureResume({ ...bench, ctx: shortLease(ctx) }, address));
+  const reads = await measureReads(bench, address, rounds);
+  console.log('reads', JSON.stringify(reads));
+  const parsing = await repeat(rounds, 'parsing', () => timeParsing(ctx, records));
+  const timed: Round[] = await repeat(rounds, 'round', (round) => runRound(bench, round));
+  return { records, rounds: timed, parsing, memory, resume: { leaseMs, kills }, reads };
+}
+
+async function main(records: number, rounds: number, only: string): Promise<boolean> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'portal-bench-'));
+  const opened = await openDatabase({ DATA_DIR: folder, DATABASE_URL: undefined, WAREHOUSE_URL: undefined });
+  if (opened.embedded === undefined || typeof opened.data === 'string') throw new Error('no embedded PostgreSQL');
+  const config = readConfig({ DATA_DIR: folder, LOG_LEVEL: 'warn', RATE_LIMIT_PER_MINUTE: '100000', ENCRYPTION_KEY: undefined });
+  const { ctx, close } = await openCtx(config, opened);
+  const admin = new Pool({ ...opened.embedded.connection, database: opened.data.database });
+  try {
+    if (only === 'throughput') {
+      await repeat(rounds, 'round', (round) => runRound({ ctx, admin, folder, records }, round));
+      return true;
+    }
+    return await report(
+      await measure({ ctx, admin, folder, records }, opened.data, rounds),
+      admin,
+      ctx.clock.now().toISOString().slice(0, 10),
+    );
+  } finally {
+    await admin.end();
+    await close();
+    await opened.embedded.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+const [records = '200000', rounds = '3', only = 'all'] = process.argv.slice(2);
+if (!/^\d{4,7}$/.test(records) || !/^[1-9]$/.test(rounds)) {
+  console.error('Usage: npm run bench:sync -- [records] [rounds] [all | throughput]');
+  process.exit(2);
+}
+process.exit((await main(Number(records), Number(rounds), only)) ? 0 : 1);

@@ -1,0 +1,57 @@
+// Pages are asked for one ahead, and what was asked for ahead counts only when its turn comes.
+import { expect, it } from 'vitest';
+import type { PageRequest } from '../../src/connectors/connector.ts';
+import { openPageReader } from '../../src/sync/page-reader.ts';
+import type { RecordColumn } from '../../src/warehouse/columns.ts';
+import { datedFields, memoryErp } from './fixture.ts';
+
+const name: RecordColumn = { column: 'f_name', field: 'name', part: 'value', type: 'text', state: 'live', lineFields: null };
+
+async function reader(records: number) {
+  const { signal } = new AbortController();
+  const erp = memoryErp(datedFields);
+  erp.at = new Date('2026-05-01T08:00:00Z');
+  for (let id = 1; id <= records; id += 1) erp.put(id);
+  const [recordType] = await erp.connector.metadata(signal);
+  if (recordType === undefined) throw new Error('no record type');
+  erp.calls.length = 0;
+  const order: Omit<PageRequest, 'afterId' | 'changedSince'> = { recordType, fields: ['name'], limit: 10, signal };
+  const read = openPageReader(erp.connector, { columns: [name], plan: { idType: 'integer' } }, order);
+  return { erp, read, asked: () => erp.calls.map(({ afterId }) => afterId) };
+}
+
+it('asks for one page ahead, never for more, and not behind the last', async () => {
+  const { read, asked } = await reader(25);
+  expect((await read(null, null)).records.map(({ id }) => id)).toEqual(Array.from({ length: 10 }, (_unused, n) => String(n + 1)));
+  expect(asked()).toEqual([null, '10']);
+  expect((await read('10', null)).lastId).toBe('20');
+  expect(asked()).toEqual([null, '10', '20']);
+  expect(await read('20', null)).toMatchObject({ lastId: '25', hasMore: false });
+  expect(asked()).toEqual([null, '10', '20']);
+});
+
+it('asks anew when another page is wanted than the one ahead', async () => {
+  const { read, asked } = await reader(25);
+  await read(null, null);
+  expect((await read('5', null)).lastId).toBe('15');
+  expect((await read('15', '2026-01-01T00:00:00Z')).lastId).toBe('25');
+  expect(asked()).toEqual([null, '10', '5', '15', '15']);
+});
+
+it('a page ahead that fails fails in its turn, and is asked for again after that', async () => {
+  const { erp, read } = await reader(25);
+  erp.onCall = ({ afterId }) => {
+    if (afterId === '10') throw new Error('cut off');
+  };
+  expect((await read(null, null)).lastId).toBe('10');
+  await expect(read('10', null)).rejects.toThrow('cut off');
+  erp.onCall = () => undefined;
+  expect((await read('10', null)).lastId).toBe('20');
+});
+
+it('says the latest modification time of a page, and null where it has no record', async () => {
+  const { erp, read } = await reader(3);
+  erp.put(2, {}, { modifiedAt: '2026-05-02T08:00:00Z' });
+  expect((await read(null, null)).maxModified).toBe('2026-05-02T08:00:00Z');
+  expect((await read('3', null)).maxModified).toBeNull();
+});

@@ -1,0 +1,136 @@
+// A complete read over a table that stays in place: only what differs is staged, and yet all of it is proved. And pages that the
+// server lost in a crash, because nobody waits for the disk after each.
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { inDataTransaction } from '../../src/db/transaction.ts';
+import { publishRun } from '../../src/warehouse/publish.ts';
+import { LostLease, readRunState } from '../../src/warehouse/run-row.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { asAdmin, endOpenRuns, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
+
+let database: TestDatabase;
+let ctx: Ctx;
+beforeAll(async () => {
+  database = await testDatabase();
+  ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } } };
+});
+afterEach(() => endOpenRuns(database));
+afterAll(() => database.close());
+
+async function loaded(count: number): Promise<SyncWorld> {
+  const world = await syncWorld(ctx, memoryErp());
+  for (let id = 1; id <= count; id += 1) world.erp.put(id);
+  expect(await world.sync()).toMatchObject({ status: 'succeeded' });
+  world.erp.calls.length = 0;
+  return world;
+}
+const kept = async (world: SyncWorld) => {
+  const [row] = await world.query<{ rows: string; unchanged: string }>(
+    `select (select count(*) from ${world.schema}.staging_thing) as rows,
+            (select coalesce(sum(cardinality(ids)), 0) from ${world.schema}.staged_unchanged) as unchanged`,
+  );
+  return [Number(row?.rows), Number(row?.unchanged)];
+};
+const pagesRead = ({ erp }: SyncWorld) => erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId);
+const expire = (id: string) =>
+  asAdmin(database, async (admin) => {
+    await admin('sync_runs')
+      .where({ id })
+      .update({ lease_until: new Date(0) });
+  });
+/** A full run whose worker is lost when it has read everything. */
+async function readAndLost(world: SyncWorld): Promise<string> {
+  const id = await world.queue();
+  let counts = 0;
+  world.erp.onCall = ({ operation }) => {
+    if (operation === 'count' && ++counts === 2) throw new LostLease('the process is gone');
+  };
+  await world.work(await world.claim());
+  world.erp.onCall = () => undefined;
+  world.erp.calls.length = 0;
+  await expire(id);
+  return id;
+}
+
+describe('a complete read of a table that stays', () => {
+  it('stages what is new or differs, and keeps the ids of the rest', async () => {
+    const world = await loaded(25);
+    world.erp.put(7, { name: 'changed' });
+    world.erp.put(26);
+    world.erp.drop(1);
+    const id = await readAndLost(world);
+    expect(await kept(world)).toEqual([2, 23]);
+    const run = await world.drive(id);
+    expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 25, inserted: 1, updated: 1, unchanged: 23, deleted: 1 } });
+    expect(pagesRead(world)).toEqual([]);
+    expect(run.proof).toContainEqual(expect.objectContaining({ check: 'staged', passed: true, facts: { staged: 25, rejected: 0 } }));
+    expect((await world.rows()).map(({ id: key, generation }) => [key, generation])).toEqual(
+      Array.from({ length: 25 }, (_unused, n) => [String(n + 2), [7, 26].includes(n + 2) ? '2' : '1']),
+    );
+    expect(await kept(world)).toEqual([0, 0]);
+  });
+
+  it('a record that was unchanged and is read again in the same run counts once', async () => {
+    const world = await loaded(60);
+    for (let id = 1; id <= 30; id += 1) world.erp.records.delete(String(id));
+    expect(await world.sync()).toMatchObject({ status: 'partial' });
+    await world.query(`update ${world.schema}.deletion_proposals set status = 'approved' where status = 'open'`);
+    for (let id = 1; id <= 30; id += 1) world.erp.put(id, id === 3 ? { name: 'changed' } : {});
+    expect(await world.sync()).toMatchObject({
+      status: 'succeeded',
+      counts: { fetched: 60, inserted: 0, updated: 1, unchanged: 59, deleted: 0 },
+    });
+    expect(await world.rows()).toHaveLength(60);
+  });
+
+  it('begins anew when another table is there than the one it was compared with', async () => {
+    const world = await loaded(25);
+    world.erp.put(7, { name: 'changed' });
+    const id = await readAndLost(world);
+    await world.query(`update ${world.schema}.record_state set generation = 5`);
+    expect(await world.drive(id)).toMatchObject({ status: 'succeeded', generation: '6', counts: { updated: 1, unchanged: 24 } });
+    expect(pagesRead(world)).toEqual([null, '10', '20']);
+  });
+
+  it('is not published over another table', async () => {
+    const world = await loaded(25);
+    const id = await readAndLost(world);
+    const state = await readRunState(ctx.db.data, world.schema, id);
+    if (state === undefined) throw new Error('no state');
+    await world.query(`update ${world.schema}.record_state set generation = 5`);
+    const rules = { deletions: 'reconcile' as const, maxDeleteShare: 1, settleMs: 0 };
+    const publishing = inDataTransaction(ctx.db.data, (client) => publishRun(client, world.schema, state, rules, () => undefined));
+    await expect(publishing).rejects.toThrow('compared with has changed');
+    expect(await world.rows()).toHaveLength(25);
+  });
+});
+
+describe('a server that lost the last pages of a run in a crash', () => {
+  it('publishes nothing of what the worker believes it wrote: the run goes on from what is there', async () => {
+    const world = await loaded(25);
+    for (let id = 1; id <= 25; id += 1) world.erp.put(id, { name: 'changed' });
+    const id = await world.queue();
+    const before = new Map<string, unknown>();
+    let counts = 0;
+    world.erp.onCall = async ({ operation, afterId }) => {
+      if (operation === 'readPage' && afterId === '20') {
+        // The state after one or two pages, to which the crash goes back.
+        const [row] = await world.query(`select page, checkpoint, counters from ${world.schema}.run_state where run_id = $1`, [id]);
+        for (const [name, value] of Object.entries(row ?? {})) before.set(name, value);
+      }
+      if (operation !== 'count' || ++counts !== 2) return;
+      const page = Number(before.get('page'));
+      await world.query(
+        `update ${world.schema}.run_state set page = $2, checkpoint = $3, counters = $4, complete = false where run_id = $1`,
+        [id, page, before.get('checkpoint'), JSON.stringify(before.get('counters'))],
+      );
+      await world.query(`delete from ${world.schema}.staging_thing where id > $1`, [page * 10]);
+    };
+    await world.work(await world.claim());
+    expect(await world.row(id)).toMatchObject({ status: 'running', counts: null });
+    expect((await world.state())?.generation).toBe('1');
+    world.erp.onCall = () => undefined;
+    await expire(id);
+    expect(await world.drive(id)).toMatchObject({ status: 'succeeded', generation: '2', counts: { fetched: 25, updated: 25 } });
+  });
+});
