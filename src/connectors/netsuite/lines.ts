@@ -20,6 +20,8 @@ export type LineSets = {
   readonly sets: ReadonlyMap<string, LineSet>;
   /** How many of the records, from the first on, are complete: all, unless `mostLines` were reached. */
   readonly done: number;
+  /** Those whose lines went over the end of an answer. */
+  readonly cut: ReadonlySet<string>;
 };
 
 /** How many lines a question should find: a little less than fit into one answer. */
@@ -41,6 +43,7 @@ export async function readLines(
   const kept = new Map<string, OpenSet>();
   const readLine = lineReader(lines.columns);
   let chunk: Chunk | null = { begin: 0, end: Math.min(firstChunk, ids.length), after: null };
+  const cut = new Set<string>();
   let count = 0;
   const ask = ({ begin, end, after }: Chunk): Promise<Rows> => {
     const open = ids.slice(begin, end);
@@ -58,6 +61,7 @@ export async function readLines(
     const page: Rows = await answer;
     const { rows, last } = checkLines(page, current, ids, lines.definition);
     count += rows.length;
+    if (last !== null) cut.add(last.parent);
     done = last === null ? current.end : ids.indexOf(last.parent, current.begin);
     const isEnough = mostLines !== null && count >= mostLines && done > 0;
     chunk = last === null ? nextChunk(current.end, ids.length, count) : { ...current, after: last };
@@ -65,7 +69,7 @@ export async function readLines(
     answer?.catch(() => undefined); // heard where the loop begins anew; should this round fail first, it must not go unheard
     for (const row of rows) addLine(kept, row, readLine);
   }
-  return { sets: new Map(ids.slice(0, done).flatMap((id) => setOf(kept, id, lines))), done };
+  return { sets: new Map(ids.slice(0, done).flatMap((id) => setOf(kept, id, lines))), done, cut };
 }
 
 /** The records from `begin` to before `end`, behind a line of one of them. */

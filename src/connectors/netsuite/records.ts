@@ -67,7 +67,7 @@ export async function readRecords(
         );
   const { rejected, records, ...page } = pageOf({ headers, hasMore: found.hasMore || next !== undefined });
   pace.set(plan.definition.name, countLines(first.sets) / Math.max(1, first.done));
-  const complete = await addLines(suiteql, { plan, lines }, records, first.sets, signal);
+  const complete = await addLines(suiteql, { plan, lines }, records, first, signal);
   return { ...page, records: complete.records, rejected: [...rejected, ...complete.rejected] };
 }
 
@@ -125,7 +125,7 @@ async function readLinesApart(...[suiteql, plans, ids, mostLines, signal]: Param
     const sets = parts.flatMap(({ found, id, reason }): [string, LineSet][] =>
       found === null ? [[id, { lines: [], problem: reason, parentModified: [] }]] : [...found],
     );
-    return { sets: new Map(sets), done: ids.length };
+    return { sets: new Map(sets), done: ids.length, cut: new Set(ids) };
   }
 }
 
@@ -142,25 +142,28 @@ type Complete = { readonly records: readonly SourceRecord[]; readonly rejected: 
 
 /**
  * Headers and lines come from two queries. Each line says when its record was last changed as of its own query; where that
- * differs from the header's, the document was edited in between and is read again, header and lines.
+ * differs from the header's, the document was edited in between and is read again, header and lines. Where no line says so for
+ * the last query, the header is asked once more: of a document that was deleted in between nothing is taken.
  */
 async function addLines(
   suiteql: Suiteql,
   plans: { plan: ReadPlan; lines: LinesPlan },
   headers: readonly ScannedRecord[],
-  firstSets: LineSets['sets'],
+  firstLines: LineSets,
   signal: AbortSignal,
 ): Promise<Complete> {
   const records = new Map<string, SourceRecord>();
   const rejected: RejectedRecord[] = [];
   let open = headers;
-  let sets = firstSets;
+  let read = firstLines;
   for (let round = 0; ; round += 1) {
-    const edited = open.filter((header) => isEdited(header, sets.get(header.id)));
+    const silent = open.filter(({ id }) => !read.sets.has(id) || read.cut.has(id));
+    const now = silent.length === 0 ? nothingMore : await askModified(suiteql, plans.plan, idsOf(silent), signal);
+    const edited: ScannedRecord[] = [];
     for (const header of open) {
-      const set = sets.get(header.id);
-      if (isEdited(header, set)) continue;
-      if (set?.problem != null) rejected.push({ id: header.id, code: 'LINE_UNREADABLE', message: set.problem });
+      const set = read.sets.get(header.id);
+      if (isEdited(header, set, now.get(header.id))) edited.push(header);
+      else if (set?.problem != null) rejected.push({ id: header.id, code: 'LINE_UNREADABLE', message: set.problem });
       else records.set(header.id, { ...header, lines: set?.lines ?? [] });
     }
     if (edited.length === 0) break;
@@ -173,10 +176,23 @@ async function addLines(
     const again = await scanRecords(suiteql, plans.plan, { ids: idsOf(edited) }, largestPage, signal);
     rejected.push(...again.rejected);
     open = again.records;
-    sets = (await readLinesApart(suiteql, plans, idsOf(open), null, signal)).sets;
+    read = await readLinesApart(suiteql, plans, idsOf(open), null, signal);
   }
   return { records: headers.flatMap(({ id }) => records.get(id) ?? []), rejected };
 }
 
-const isEdited = (header: ScannedRecord, set: LineSet | undefined): boolean =>
-  set?.parentModified.some((modified) => modified !== header.modifiedAt) ?? false;
+/** Null: the record is gone, or can't be read by now. */
+type Modified = ReadonlyMap<string, { readonly at: string | null } | null>;
+const nothingMore: Modified = new Map();
+
+async function askModified(suiteql: Suiteql, plan: ReadPlan, ids: readonly string[], signal: AbortSignal): Promise<Modified> {
+  const columns = plan.columns.filter(({ name }) => name === 'id' || name === modifiedColumn);
+  const { records } = await scanRecords(suiteql, { ...plan, columns }, { ids }, largestPage, signal);
+  return new Map([...ids.map((id) => [id, null] as const), ...records.map(({ id, modifiedAt }) => [id, { at: modifiedAt }] as const)]);
+}
+
+/** `now`: undefined where it was not asked for. */
+const isEdited = (header: ScannedRecord, set: LineSet | undefined, now: { readonly at: string | null } | null | undefined): boolean =>
+  now === null ||
+  (now !== undefined && now.at !== header.modifiedAt) ||
+  (set?.parentModified.some((modified) => modified !== header.modifiedAt) ?? false);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Page } from '../../../src/connectors/connector.ts';
-import { metadataOf, openAt, rowsAnswer, startWire, type Wire } from './wire.ts';
+import { isAskedFor, metadataOf, openAt, rowsAnswer, startWire, type Wire } from './wire.ts';
 
 let wire: Wire;
 const signal = new AbortController().signal;
@@ -26,7 +26,7 @@ describe('the lines of a document', () => {
             line('1', '1', { linesequencenumber: '2', item: '7', df_item: 'Widget' }),
             line('1', '2', { linesequencenumber: '1', quantity: '-2', netamount: '-10.50' }),
           ])
-        : rowsAnswer([header('1'), header('2')]);
+        : rowsAnswer([header('1'), header('2')].filter(isAskedFor(query)));
     const page = await read();
     expect(page.records.map(({ id, lines }) => [id, lines?.length])).toEqual([
       ['1', 2],
@@ -87,7 +87,7 @@ describe('the lines of a document', () => {
       Array.from({ length: 900 }, (_unused, index) => line(parent, String(index + 1), { linesequencenumber: String(index + 1) })),
     );
     wire.answer = ({ query }) => {
-      if (!isLines(query)) return rowsAnswer([header('1'), header('2'), header('3')]);
+      if (!isLines(query)) return rowsAnswer([header('1'), header('2'), header('3')].filter(isAskedFor(query)));
       const [, parent = '-1', id = '-1'] = /l\.transaction = (\d+) AND l\.id > (\d+)/.exec(query) ?? [];
       const rest = all.filter((row) => Number(row.parent_id) > Number(parent) || (row.parent_id === parent && Number(row.id) > Number(id)));
       return rowsAnswer(rest.slice(0, 1000), rest.length > 1000);
@@ -123,8 +123,7 @@ describe('the lines of a document', () => {
       const cut = (rows: readonly object[]) => rowsAnswer(rows.slice(0, limit), rows.length > limit);
       if (!isLines(query)) {
         const after = Number(/t\.id > (-?\d+)/.exec(query)?.[1] ?? -1);
-        const asked = /t\.id IN \(([^)]*)\)/.exec(query)?.[1]?.split(', ');
-        return cut(counts.flatMap((_count, id) => (id > after && asked?.includes(String(id)) !== false ? [header(String(id))] : [])));
+        return cut(counts.flatMap((_count, id) => (id > after ? [header(String(id))] : [])).filter(isAskedFor(query)));
       }
       const asked = new Set(/l\.transaction IN \(([^)]*)\)/.exec(query)?.[1]?.split(', '));
       const [, parent = '-1', id = '-1'] = /l\.transaction = (\d+) AND l\.id > (\d+)/.exec(query) ?? [];
@@ -157,10 +156,9 @@ describe('the lines of a document', () => {
     expect(sizes.reduce((sum, size) => sum + size)).toBe(36_000);
     expect(Math.max(...sizes)).toBeLessThan(5_100);
     expect(pages.flatMap(({ records }) => records.map(({ id }) => Number(id)))).toEqual(Array.from({ length: 900 }, (_unused, id) => id));
-    expect(wire.seen.filter(({ query }) => !isLines(query)).map(({ path }) => /limit=(\d+)/.exec(path)?.[1])).toEqual([
-      '1000',
-      ...pages.slice(1).map(() => '100'),
-    ]);
+    expect(
+      wire.seen.filter(({ query }) => !isLines(query) && !query.includes('t.id IN')).map(({ path }) => /limit=(\d+)/.exec(path)?.[1]),
+    ).toEqual(['1000', ...pages.slice(1).map(() => '100')]);
   });
 
   it('make no page of part of a document, however many it has, and no empty page', async () => {
@@ -257,5 +255,31 @@ describe('the lines of a document', () => {
           ? rowsAnswer([])
           : rowsAnswer([header('1')]);
     expect(await read()).toEqual({ records: [], rejected: [], lastId: '1', hasMore: false });
+  });
+
+  it('a document that was deleted between header and lines is not taken for one without lines', async () => {
+    wire.answer = ({ query }) => rowsAnswer(isLines(query) || query.includes('t.id IN') ? [] : [header('1')]);
+    expect(await read()).toEqual({ records: [], rejected: [], lastId: '1', hasMore: false });
+  });
+
+  it('a document that lost its lines between header and lines is read again, both', async () => {
+    const later = '2026-01-02T03:04:06Z';
+    wire.answer = ({ query }) => rowsAnswer(isLines(query) ? [] : [header('1', query.includes('t.id IN') ? later : at)]);
+    expect((await read()).records).toMatchObject([{ id: '1', modifiedAt: later, lines: [] }]);
+  });
+
+  it.each([
+    ['deleted', []],
+    ['edited', [header('1', '2026-01-02T03:04:06Z')]],
+  ])('a document that was %s between two answers with its lines is not taken as the first of them', async (_name, headersNow) => {
+    const first = Array.from({ length: 1_000 }, (_unused, index) => line('1', String(index + 1)));
+    let edited = false;
+    wire.answer = ({ query }) => {
+      if (!isLines(query)) return rowsAnswer(query.includes('t.id IN') ? headersNow : [header('1')]);
+      if (edited) return rowsAnswer(headersNow.map(() => line('1', '1', { parent_modified: '2026-01-02T03:04:06Z' })));
+      edited = query.includes('l.id > 1000');
+      return edited ? rowsAnswer([]) : rowsAnswer(first, true);
+    };
+    expect((await read()).records.map(({ lines }) => lines?.length)).toEqual(headersNow.map(() => 1));
   });
 });

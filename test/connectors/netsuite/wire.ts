@@ -182,3 +182,9 @@ export function metadataOf(name: string): RecordTypeMetadata {
     fields: [...definition.columns.map(field), ...lines],
   };
 }
+
+/** Whether a query for records by id asks for this row; a query for all of them does. */
+export const isAskedFor =
+  (query: string) =>
+  ({ id }: { readonly id: string }): boolean =>
+    /t\.id IN \(([^)]*)\)/.exec(query)?.[1]?.split(', ').includes(id) ?? true;
