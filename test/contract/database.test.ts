@@ -63,7 +63,11 @@ async function fillEveryTable(id: string): Promise<void> {
     await tx('drift_events').insert({ ...own, ...drift, id: newId() });
     await tx('sync_alerts').insert({ ...own, sync_config_id: configId });
     await tx('certificate_alerts').insert({ ...own, fingerprint: 'x', days: 60 });
-    await tx('api_schemas').insert({ ...own, id: newId(), version: 'v1', created_by: user.user_id });
+    const versionId = newId();
+    await tx('api_schemas').insert({ ...own, id: versionId, version: 'v1', created_by: user.user_id });
+    await tx('publication_reports').insert({ ...own, api_schema_id: versionId, revision: 1 });
+    const key = await tx('api_keys').first<{ id: string }>('id');
+    await tx('api_key_usage').insert({ ...own, api_key_id: key.id, day: '2026-03-02', version: 'v1', resource: 'x' });
     await tx('idempotency_keys').insert({ ...own, credential_id: 'x', route_id: 'x', key: 'x', request_hash: Buffer.from('x') });
     await tx('outgoing_mails').insert({ ...own, id: newId(), kind: 'x', recipient: 'x', message_id: newId(), subject: 'x', body: 'x' });
     const role = await tx('roles').first<{ id: string; name: string }>('id', 'name');
@@ -125,6 +129,7 @@ describe('roles', () => {
 
 /** Adding one here is a decision: it answers one question across organizations, and no more than that. */
 const definers = [
+  'add_api_key_usage',
   'all_organizations',
   'claim_due_domains',
   'claim_outgoing_mail',
@@ -140,6 +145,7 @@ const definers = [
   'memberships_of',
   'organizations_of',
   'organizations_with_expiring_certificate',
+  'prune_api_key_usage',
   'prune_drift_events',
   'prune_expired',
   'prune_mails',

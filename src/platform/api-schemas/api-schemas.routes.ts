@@ -1,9 +1,19 @@
 import { z } from 'zod';
 import { bodyInstant, IdParams } from '../../http/fields.ts';
-import { pageFields, pageOf } from '../../http/page.ts';
+import { PageQuery, pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute } from '../../http/route.ts';
-import { ApiSchema, ApiSchemaChange, Difference, NewApiSchema, PublishInput, Validation } from './api-schemas.schemas.ts';
+import {
+  ApiSchema,
+  ApiSchemaChange,
+  Difference,
+  NewApiSchema,
+  PublishInput,
+  RetiredSchema,
+  Validation,
+  VersionCaller,
+} from './api-schemas.schemas.ts';
 import * as service from './api-schemas.service.ts';
+import { deprecateApiSchema, listCallers, retireApiSchema } from './ending.ts';
 import { plannedIndexes, startPublication } from './publication.ts';
 
 const group = 'API Keys';
@@ -158,7 +168,20 @@ export const apiSchemaRoutes = [
     body: z.strictObject({ sunsetAt: bodyInstant.default(null) }),
     example: { sunsetAt: '2099-12-31T00:00:00Z' },
     response: ApiSchema,
-    handler: (ctx, { params, body }) => service.deprecateApiSchema(ctx, params.id, body.sunsetAt),
+    handler: (ctx, { params, body }) => deprecateApiSchema(ctx, params.id, body.sunsetAt),
+  }),
+  defineRoute({
+    id: 'listApiSchemaCallers',
+    group,
+    method: 'GET',
+    path: '/api-schema/{id}/callers',
+    permission: 'api-key:read',
+    summary: 'Keys that the version answered lately',
+    description: 'In the last 30 days, whoever called last first: whom to tell before the version ends.',
+    params: IdParams,
+    query: PageQuery,
+    response: pageOf(VersionCaller),
+    handler: (ctx, { params, query }) => listCallers(ctx, params.id, query),
   }),
   defineRoute({
     id: 'retireApiSchema',
@@ -167,11 +190,11 @@ export const apiSchemaRoutes = [
     path: '/api-schema/{id}/retire',
     permission: 'api-schema:retire',
     summary: 'End a version: it answers 410',
-    description: '`{"undo": true}` lets a retired version answer again, as deprecated.',
+    description: 'Names the keys that it answered in the last 30 days. `{"undo": true}` lets a retired version answer again, as deprecated.',
     params: IdParams,
     body: z.strictObject({ undo: z.boolean().default(false) }),
     example: { undo: false },
-    response: ApiSchema,
-    handler: (ctx, { params, body }) => (body.undo ? service.unretireApiSchema(ctx, params.id) : service.retireApiSchema(ctx, params.id)),
+    response: RetiredSchema,
+    handler: (ctx, { params, body }) => retireApiSchema(ctx, params.id, body.undo),
   }),
 ];

@@ -1,6 +1,6 @@
 // A version of the public interface as the management interface shows it.
 import { z } from 'zod';
-import { Id, Instant, longText, shortText } from '../../http/fields.ts';
+import { Day, Id, Instant, longText, shortText } from '../../http/fields.ts';
 import { EndpointDefinition } from '../../public/index.ts';
 
 const label = z.string().regex(/^v[1-9]\d{0,5}$/, 'must be a version label such as v1');
@@ -49,6 +49,19 @@ export const ApiSchema = z
     updatedAt: Instant,
   })
   .meta({ id: 'ApiSchema' });
+
+export const VersionCaller = z
+  .object({
+    apiKeyId: Id,
+    name: z.string(),
+    status: z.enum(['active', 'expired', 'revoked']),
+    requests: z.int().describe('Calls that were answered with records or "not modified" in the last 30 days'),
+    lastDay: Day.describe('The last of these days, UTC'),
+  })
+  .meta({ id: 'ApiSchemaCaller' });
+export const RetiredSchema = ApiSchema.extend({
+  callers: z.array(VersionCaller).describe('Whom it answered in the last 30 days: at most 100, whoever called last first'),
+}).meta({ id: 'RetiredApiSchema' });
 
 const Change = z.object({ path: z.string(), code: z.enum(['added', 'removed', 'changed']), breaking: z.boolean(), message: z.string() });
 export const Difference = z.object({ against: label, changes: z.array(Change) }).meta({ id: 'ApiSchemaDifference' });

@@ -86,6 +86,7 @@ export const apiSchemaBuilders: BuilderGroup = {
       build: async (fixture) => ({ ...(await liveOf(fixture)), body: { sunsetAt: null } }),
       fields: { 'body.sunsetAt': fc.option(laterInstants) },
     },
+    listApiSchemaCallers: { build: liveOf },
     retireApiSchema: {
       build: async (fixture) => ({ ...(await liveOf(fixture)), body: { undo: false } }),
       fields: { 'body.undo': asBuilt },

@@ -18,6 +18,7 @@ beforeAll(async () => {
   app = createApp(database.ctx);
   organizationId = (await makeOrganization(database.ctx)).id;
   owner = apiOf(app, (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret);
+  expect((await owner('post', '/api-schema', {})).body.version).toBe('v1');
 });
 afterAll(() => database.close());
 
@@ -70,6 +71,17 @@ describe('POST /api-keys', () => {
     expect(paths).toEqual(
       expect.arrayContaining(['name', 'scopes.versions[0]', 'scopes.resources[0]', 'scopes.permissions', 'scopes.more', 'expiresAt']),
     );
+  });
+
+  it('422 when it names versions that do not exist; one that a key has already may be gone', async () => {
+    const scopes = { versions: ['v1', 'v8', 'v9'] };
+    const refused = await owner('post', '/api-keys', { name: 'for later', scopes });
+    expect([refused.status, codesOf(refused)]).toEqual([422, ['unknown_version', 'unknown_version']]);
+    expect(refused.body.error.details[0].message).toContain('v8');
+    const { id } = await create(owner, { scopes: { versions: ['v1'] } });
+    expect(codesOf(await owner('patch', `/api-keys/${id}`, { scopes: { versions: ['v1', 'v9'] } }))).toEqual(['unknown_version']);
+    await change(id, { scope_versions: ['v7', 'v1'] });
+    expect((await owner('patch', `/api-keys/${id}`, { scopes: { versions: ['v7'] } })).status).toBe(200);
   });
 
   it('422 when the key would already be expired', async () => {
