@@ -10,7 +10,7 @@ import { refuseRepeatedHeaders, requestLog } from './http/request-log.ts';
 import { signInRouter } from './http/sign-in.ts';
 import { openTokenVerifier } from './identity/access-token.ts';
 import { startMailSender } from './mail/index.ts';
-import { publicationsSettled, resumePublications } from './platform/api-schemas/publication.ts';
+import { resumePublications, stopPublications } from './platform/api-schemas/publication.ts';
 import { startDomainChecks } from './platform/domains/recheck.ts';
 import { platformBase, platformRouter } from './platform/index.ts';
 import { openUsage, publicRouter, type Usage } from './public/index.ts';
@@ -83,7 +83,7 @@ export async function startBackground(ctx: Ctx): Promise<Background> {
       clearInterval(hourly);
       stopping.abort();
       await Promise.all([pruning, scheduler.stop(), mailSender.stop(), domainChecks.stop(), certificates.stop()]);
-      await publicationsSettled(ctx);
+      await stopPublications(ctx);
     },
   };
 }

@@ -11,6 +11,7 @@ export { type Available, bindDocument } from './bind.ts';
 export { type Change, compareVersions } from './compare.ts';
 export { indexesOf } from './indexes.ts';
 export { describeVersion } from './openapi.ts';
+export { type Proof, proveVersion } from './prove.ts';
 export { type Bindings, EndpointDefinition, SchemaDocument } from './schema-document.ts';
 export { openUsage, type Usage } from './usage.ts';
 export { type Problem, validateDocument } from './validate.ts';

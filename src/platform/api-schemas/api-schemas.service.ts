@@ -26,7 +26,8 @@ export const view = (row: store.ApiSchemaRow) => ({
   notes: row.notes,
   endpoints: row.endpoints,
   revision: row.revision,
-  publication: row.publication,
+  // Publications from before reads were tried say nothing of them.
+  publication: row.publication === null ? null : { ...row.publication, proof: row.publication.proof ?? null },
   publishedAt: instantOrNull(row.published_at),
   sunsetAt: instantOrNull(row.sunset_at),
   createdAt: instant(row.created_at),

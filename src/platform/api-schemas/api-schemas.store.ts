@@ -2,7 +2,7 @@
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
-import type { Bindings, EndpointDefinition } from '../../public/index.ts';
+import type { Bindings, Change, EndpointDefinition, Proof } from '../../public/index.ts';
 import type { Publication } from './api-schemas.schemas.ts';
 
 export type ApiSchemaRow = {
@@ -13,7 +13,8 @@ export type ApiSchemaRow = {
   notes: string;
   endpoints: EndpointDefinition[];
   revision: number;
-  publication: Publication | null;
+  /** Without `proof` when it was made before reads were tried. */
+  publication: (Omit<Publication, 'proof'> & Partial<Pick<Publication, 'proof'>>) | null;
   bindings: Bindings | null;
   published_at: Date | null;
   sunset_at: Date | null;
@@ -148,3 +149,31 @@ export async function usersOfRecordType(
   );
   return rows;
 }
+
+export type ReportRow = {
+  revision: number;
+  against: string | null;
+  changes: readonly Change[];
+  pairs: Proof['pairs'];
+  made_at: Date;
+};
+
+export const saveReport = (tx: Tx, organizationId: string, id: string, report: Omit<ReportRow, 'made_at'>) =>
+  tx('publication_reports')
+    .insert({
+      organization_id: organizationId,
+      api_schema_id: id,
+      ...report,
+      changes: JSON.stringify(report.changes),
+      pairs: JSON.stringify(report.pairs),
+    })
+    .onConflict('api_schema_id')
+    .merge(['revision', 'against', 'changes', 'pairs', 'made_at']);
+
+export const findReport = async (tx: Tx, organizationId: string, id: string, revision: number): Promise<ReportRow | undefined> =>
+  tx('publication_reports')
+    .where({ organization_id: organizationId, api_schema_id: id, revision })
+    .first<ReportRow | undefined>('revision', 'against', 'changes', 'pairs', 'made_at');
+
+export const deleteReport = (tx: Tx, organizationId: string, id: string) =>
+  tx('publication_reports').where({ organization_id: organizationId, api_schema_id: id }).delete();
