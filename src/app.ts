@@ -82,8 +82,8 @@ export async function startBackground(ctx: Ctx): Promise<Background> {
     stop: async () => {
       clearInterval(hourly);
       stopping.abort();
-      await Promise.all([pruning, scheduler.stop(), mailSender.stop(), domainChecks.stop(), certificates.stop()]);
-      await stopPublications(ctx);
+      const ends = [scheduler.stop(), mailSender.stop(), domainChecks.stop(), certificates.stop(), stopPublications(ctx)];
+      await Promise.all([pruning, ...ends]);
     },
   };
 }
