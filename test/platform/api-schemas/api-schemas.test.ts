@@ -1,9 +1,12 @@
 import type { Express } from 'express';
+import type { Knex } from 'knex';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp, startBackground } from '../../../src/app.ts';
+import { openDb, openKnex } from '../../../src/db/connect.ts';
 import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
-import { publicationsSettled, resumePublications } from '../../../src/platform/api-schemas/publication.ts';
+import { publicationsSettled, resumePublications, stopPublications } from '../../../src/platform/api-schemas/publication.ts';
+import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { type Answer, type Api, apiOf, codesOf } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
 import { type Erp, startErp } from '../../setup/erp.ts';
@@ -247,6 +250,111 @@ describe('POST /api-schema/{id}/publish', () => {
   });
 });
 
+describe('GET /api-schema/{id}/publication', () => {
+  /** The table behind customers, as a superuser. */
+  const withTable = async (work: (admin: Knex, table: string) => Promise<void>) => {
+    const admin = openKnex(database.address, null, 1);
+    const schema = tenantSchema(organizationId);
+    try {
+      const { rows } = await admin.raw(`select active_table as name from ${schema}.record_state where record_type = 'customer'`);
+      await work(admin, `${schema}."${rows[0].name}"`);
+    } finally {
+      await admin.destroy();
+    }
+  };
+
+  it('says what each read takes, what changed for callers, and warns of slow ones', async () => {
+    const base = await published();
+    const next = await draft({ endpoints: [{ ...customers, filters: [{ field: 'number', operators: ['eq', 'null'] }] }] });
+    expect((await owner('get', `/api-schema/${next.id}/publication`)).status).toBe(404);
+    const strict = { ...database.ctx, settings: { ...testSettings, proof: { ...testSettings.proof, warnMs: 0, fewRecords: 0 } } };
+    const impatient = apiOf(createApp(strict), (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret);
+    expect((await impatient('post', `/api-schema/${next.id}/publish`, { revision: 1 })).status).toBe(202);
+    await publicationsSettled(database.ctx);
+    const { publication } = await read(next.id);
+    // No filter, the id and two operators, with two sorts in two directions.
+    expect(publication).toMatchObject({
+      status: 'succeeded',
+      problems: [],
+      proof: { pairs: 16, tried: 16, slowestMs: expect.any(Number) },
+    });
+    expect(publication.proof.warnings).toHaveLength(20);
+    expect(publication.proof.warnings.map(({ path }: { path: string }) => path)).toContain('endpoints[0].filters[0].operators[0]');
+    const { body } = await owner('get', `/api-schema/${next.id}/publication`);
+    expect(body).toMatchObject({ ...publication, against: base.version, madeAt: expect.stringMatching(/Z$/) });
+    expect(body.changes.map(({ path, breaking }: { path: string; breaking: boolean }) => [path, breaking])).toEqual([
+      ['customers.filters.number_starts_with', true],
+      ['customers.filters.number_null', false],
+    ]);
+    const slowest = body.pairs.map(({ trials }: { trials: { ms: number }[] }) => Math.max(...trials.map(({ ms }) => ms)));
+    expect(slowest).toEqual([...slowest].sort((a, b) => b - a));
+    const own = body.pairs.find(({ filter, sort }: { filter: string; sort: string }) => filter === 'number' && sort === 'number');
+    expect(own.trials.map(({ value, rows }: { value: string; rows: number }) => [value, rows])).toEqual([
+      ['common', 1],
+      ['rare', 1],
+      ['absent', 0],
+    ]);
+  });
+
+  it('refuses a version with a read that callers would never see the end of, and says what to change', async () => {
+    const timeoutMs = 150;
+    const hasty = openDb(database.address, database.address, { control: 4, data: 2 }, timeoutMs);
+    const slow = { ...database.ctx, db: hasty, settings: { ...testSettings, readTimeoutMs: timeoutMs } };
+    await withTable(async (admin, table) => {
+      // Some records take their time, whoever reads them: all of them take three times what is allowed.
+      await admin.raw(
+        `alter table ${table} enable row level security, force row level security;
+         create policy slow on ${table} using (case when id % 60 = 0 then pg_sleep(0.02) is not null else true end)`,
+      );
+      try {
+        const made = await draft();
+        const api = apiOf(createApp(slow), (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret);
+        expect((await api('post', `/api-schema/${made.id}/publish`, { revision: 1 })).status).toBe(202);
+        await publicationsSettled(slow);
+        const refused = await read(made.id);
+        expect(refused).toMatchObject({ status: 'draft', publication: { status: 'failed', proof: { tried: expect.any(Number) } } });
+        const [problem] = refused.publication.problems;
+        expect([problem.code, problem.blocks]).toEqual(['too_slow', 'publish']);
+        expect(problem.message).toMatch(/^customers\?.*takes longer than the 150 ms .*leave out the (filter|sort) .*READ_TIMEOUT_MS/);
+        await admin.raw(`alter table ${table} disable row level security, no force row level security`);
+        expect((await publish(made)).status).toBe(202);
+        expect(await read(made.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded', problems: [] } });
+      } finally {
+        await admin.raw(`alter table ${table} disable row level security, no force row level security; drop policy slow on ${table}`);
+        await hasty.close();
+      }
+    });
+  });
+
+  it('a process that died while it built an index leaves nothing half made', async () => {
+    await published();
+    await withTable(async (admin, table) => {
+      const indexes = async () =>
+        (
+          await admin.raw(
+            'select indexrelid::regclass::text as name, indisvalid as valid from pg_index where indrelid = ?::regclass and not indisprimary order by 1',
+            [table],
+          )
+        ).rows;
+      const before = await indexes();
+      expect(before.length).toBeGreaterThan(0);
+      await admin.raw('update pg_index set indisvalid = false where indrelid = ?::regclass and not indisprimary', [table]);
+      await published();
+      expect(await indexes()).toEqual(before.map(({ name }: { name: string }) => ({ name, valid: true })));
+    });
+  });
+
+  it('is left as it is when the service stops, and goes on at the next start', async () => {
+    const made = await draft();
+    expect((await owner('post', `/api-schema/${made.id}/publish`, { revision: 1 })).status).toBe(202);
+    await stopPublications(database.ctx);
+    expect(await read(made.id)).toMatchObject({ status: 'draft', publication: { status: 'running' } });
+    await Promise.all([resumePublications(database.ctx), resumePublications(database.ctx)]);
+    await publicationsSettled(database.ctx);
+    expect(await read(made.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded' } });
+  });
+});
+
 describe('POST /api-schema/{id}/new-version and GET /diff', () => {
   it('start a draft from any version and mark what breaks', async () => {
     const base = await published();
@@ -273,7 +381,9 @@ describe('POST /api-schema/{id}/new-version and GET /diff', () => {
 describe('POST /api-schema/{id}/deprecate and /retire', () => {
   it('announce, end and bring back a version', async () => {
     const made = await published();
-    const { secret } = await makeKey(database.ctx, organizationId);
+    const { id, secret } = await makeKey(database.ctx, organizationId);
+    const { id: refused } = await makeKey(database.ctx, organizationId);
+    const today = new Date().toISOString().slice(0, 10);
     const call = async () => {
       const fresh = createApp(database.ctx);
       return supertest(fresh)
@@ -288,7 +398,19 @@ describe('POST /api-schema/{id}/deprecate and /retire', () => {
     const answered = await call();
     expect([answered.status, answered.headers['sunset']]).toEqual([200, 'Mon, 31 Dec 2998 23:00:00 GMT']);
     expect((await move('deprecate', {})).body.sunsetAt).toBeNull();
-    expect((await move('retire')).body.status).toBe('retired');
+    expect((await owner('get', `/api-schema/${made.id}/callers`)).body.data).toEqual([]);
+    await inOrganization((tx) =>
+      tx.raw(
+        `insert into api_key_usage (organization_id, api_key_id, day, version, resource, succeeded, not_modified, refused)
+         values (:o, :k, now(), :v, 'customers', 2, 1, 5), (:o, :k, now() - interval '3 days', :v, '', 4, 0, 0), (:o, :k, now() - interval '40 days', :v, 'customers', 9, 0, 0),
+                (:o, :refused, now(), :v, 'customers', 0, 0, 9), (:o, :k, now(), 'v999', 'customers', 7, 0, 0)`,
+        { o: organizationId, k: id, v: made.version, refused },
+      ),
+    );
+    const callers = [{ apiKeyId: id, name: expect.any(String), status: 'active', requests: 7, lastDay: today }];
+    const retired = (await move('retire')).body;
+    expect([retired.status, retired.callers]).toEqual(['retired', callers]);
+    expect((await owner('get', `/api-schema/${made.id}/callers`)).body).toMatchObject({ data: callers, pagination: { total: 1 } });
     expect((await call()).status).toBe(410);
     expect(codesOf(await move('retire'))).toEqual(['illegal_transition']);
     expect(codesOf(await move('deprecate'))).toEqual(['illegal_transition']);
