@@ -274,7 +274,7 @@ describe('a published version', () => {
       created_by: 'gen_random_uuid()',
       created_at: "'2020-01-01'",
     };
-    const free = ['status', 'sunset_at', 'updated_at'];
+    const free = ['status', 'sunset_at', 'deprecated_at', 'updated_at'];
     expect([...Object.keys(changes), ...free].sort()).toEqual(columns.map(({ name }) => name));
     for (const [column, value] of Object.entries(changes)) {
       const sql = `update api_schemas set ${column} = ${value} where id = '${id}'`;
@@ -285,7 +285,7 @@ describe('a published version', () => {
       await expect(admin.raw(sql), column).rejects.toThrow('Published schemas are immutable');
     }
     await as(mine.id, (tx) =>
-      tx('api_schemas').where({ id }).update({ status: 'deprecated', sunset_at: new Date(), updated_at: new Date() }),
+      tx('api_schemas').where({ id }).update({ status: 'deprecated', sunset_at: new Date(), deprecated_at: new Date(), updated_at: new Date() }),
     );
     await as(mine.id, (tx) => tx('api_schemas').where({ id }).update({ status: 'retired' }));
     await expect(as(mine.id, (tx) => tx('api_schemas').where({ id }).update({ status: 'draft' }))).rejects.toThrow(

@@ -214,6 +214,7 @@ export async function publishVersion(ctx: Ctx, organizationId: string, options: 
       created_by: newId(),
       ...(status !== 'draft' && { bindings: JSON.stringify(bindings), openapi, published_at: new Date() }),
       sunset_at: options.sunsetAt ?? null,
+      ...(status === 'deprecated' && { deprecated_at: new Date() }),
     });
   });
   return id;

@@ -55,6 +55,7 @@ export const ApiSchema = z
     revision: z.int(),
     publication: Publication.nullable(),
     publishedAt: Instant.nullable(),
+    deprecatedAt: Instant.nullable().describe('Since when its end is announced'),
     sunsetAt: Instant.nullable(),
     createdAt: Instant,
     updatedAt: Instant,

@@ -29,6 +29,7 @@ export const view = (row: store.ApiSchemaRow) => ({
   // Publications from before reads were tried say nothing of them.
   publication: row.publication === null ? null : { ...row.publication, proof: row.publication.proof ?? null },
   publishedAt: instantOrNull(row.published_at),
+  deprecatedAt: instantOrNull(row.deprecated_at),
   sunsetAt: instantOrNull(row.sunset_at),
   createdAt: instant(row.created_at),
   updatedAt: instant(row.updated_at),

@@ -18,6 +18,7 @@ export type ApiSchemaRow = {
   bindings: Bindings | null;
   published_at: Date | null;
   sunset_at: Date | null;
+  deprecated_at: Date | null;
   created_at: Date;
   updated_at: Date;
 };
@@ -33,6 +34,7 @@ const columns = [
   'bindings',
   'published_at',
   'sunset_at',
+  'deprecated_at',
   'created_at',
   'updated_at',
 ] as const;
@@ -116,7 +118,14 @@ export const goLive = (tx: Tx, organizationId: string, id: string, published: Pu
     });
 
 export const setStatus = (tx: Tx, organizationId: string, id: string, status: ApiSchemaRow['status'], sunsetAt: string | Date | null) =>
-  tx('api_schemas').where({ organization_id: organizationId, id }).update({ status, sunset_at: sunsetAt, updated_at: tx.fn.now() });
+  tx('api_schemas')
+    .where({ organization_id: organizationId, id })
+    .update({
+      status,
+      sunset_at: sunsetAt,
+      updated_at: tx.fn.now(),
+      ...(status === 'deprecated' && { deprecated_at: tx.raw('coalesce(deprecated_at, now())') }),
+    });
 
 /** The endpoints over this record type of every version that is drafted or that callers may still use, newest version first. */
 export async function endpointsOfRecordType(

@@ -397,7 +397,10 @@ describe('POST /api-schema/{id}/deprecate and /retire', () => {
     expect(deprecated.body).toMatchObject({ status: 'deprecated', sunsetAt: '2998-12-31T23:00:00Z' });
     const answered = await call();
     expect([answered.status, answered.headers['sunset']]).toEqual([200, 'Mon, 31 Dec 2998 23:00:00 GMT']);
-    expect((await move('deprecate', {})).body.sunsetAt).toBeNull();
+    // Announced long ago: another sunset doesn't make that another day.
+    await inOrganization((tx) => tx('api_schemas').where({ id: made.id }).update({ deprecated_at: '2026-01-31T00:00:00Z' }));
+    expect((await move('deprecate', {})).body).toMatchObject({ sunsetAt: null, deprecatedAt: '2026-01-31T00:00:00Z' });
+    expect((await call()).headers['deprecation']).toBe(`@${Date.UTC(2026, 0, 31) / 1_000}`);
     expect((await owner('get', `/api-schema/${made.id}/callers`)).body.data).toEqual([]);
     await inOrganization((tx) =>
       tx.raw(
