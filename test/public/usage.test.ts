@@ -1,9 +1,12 @@
 // Who called what: counted in memory, brought to the database in one statement, added up over processes.
+import { randomBytes } from 'node:crypto';
 import type { Express } from 'express';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { readConfig } from '../../src/config.ts';
 import { openKnex } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { openUsage, type Usage } from '../../src/public/index.ts';
+import { startService } from '../../src/service.ts';
 import { type TestDatabase, testClock, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { callerOf, loadInvoices, publicApp, publishVersion } from './fixture.ts';
@@ -78,6 +81,22 @@ it('keeps what could not be brought, and counts on meanwhile', async () => {
   } finally {
     await admin.destroy();
   }
+});
+
+it('is complete when the service has stopped', async () => {
+  const config = readConfig({
+    PORT: '0',
+    LOG_LEVEL: 'silent',
+    SYNC_WORKERS: '0',
+    ENCRYPTION_KEY: `test:${randomBytes(32).toString('base64')}`,
+  });
+  const service = await startService(config, { control: database.address, data: database.address, embedded: undefined });
+  const headers = { authorization: `Bearer ${key.secret}`, 'x-tenant-id': organizationId };
+  const { status } = await fetch(`${service.localUrl}/api/public/v1/invoices`, { headers });
+  await service.stop();
+  expect(status).toBe(200);
+  const today = new Date().toISOString().slice(0, 10);
+  expect(await counted()).toContain(`${today} v1/invoices 1 0 0 0`);
 });
 
 it('bounds what may wait, and a key that is gone spoils nothing', async () => {
