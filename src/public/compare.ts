@@ -43,7 +43,8 @@ function compareEndpoints(
   const changes: Change[] = [];
   const change = (path: string, breaking: boolean, message: string) => changes.push({ path, code: 'changed', breaking, message });
   if (before.recordType !== after.recordType) change(`${name}.recordType`, true, `${name} shows other records than before`);
-  else if (idTypeOf(before, beforeBindings) !== idTypeOf(after, afterBindings)) change(`${name}.id`, true, `${name} has ids of another kind`);
+  else if (idTypeOf(before, beforeBindings) !== idTypeOf(after, afterBindings))
+    change(`${name}.id`, true, `${name} has ids of another kind`);
   if (after.maxPageSize !== before.maxPageSize) {
     change(
       `${name}.maxPageSize`,

@@ -11,24 +11,36 @@ export type Pair = {
 
 type Endpoint = Pick<CompiledEndpoint, 'name' | 'filters' | 'sorts' | 'defaultSort'>;
 
-/** `first`: what any caller meets, each order without a filter and each filter in the default order. Together they try every index. */
-export type RankedPair = Pair & { readonly first: boolean };
+export const countPairs = (endpoints: readonly Endpoint[]): number =>
+  endpoints.reduce((sum, endpoint) => sum + (endpoint.filters.size + 1) * ordersOf(endpoint).length, 0);
 
 /**
- * Every pair of every endpoint, the first ones first. The others follow so that filters and sorts take turns: wherever the list is
- * cut off, each of them was tried with about as many others.
+ * Every pair of every endpoint. What any caller meets comes first: each order without a filter and each filter in the default order,
+ * which together try every index; of the resources in `few` there is no more than that. In the others filters and sorts take turns:
+ * wherever the list is cut off, each was tried with about as many others. There may be millions, so they are made as they are asked for.
  */
-export function pairsOf(endpoints: readonly Endpoint[]): RankedPair[] {
-  const ranked = endpoints.flatMap((endpoint) => {
-    const orders = ordersOf(endpoint);
-    return [null, ...endpoint.filters.keys()].flatMap((filter, row) =>
-      orders.map((order, column) => {
-        const first = row === 0 || column === 0;
-        return { pair: { resource: endpoint.name, filter, ...order, first }, rank: first ? 0 : 1 + ((row + column) % orders.length) };
-      }),
-    );
-  });
-  return ranked.sort((a, b) => a.rank - b.rank).map(({ pair }) => pair);
+export function* pairsOf(endpoints: readonly Endpoint[], few: ReadonlySet<string> = new Set()): Generator<Pair> {
+  const tables = endpoints.map((endpoint) => ({
+    resource: endpoint.name,
+    filters: [null, ...endpoint.filters.keys()],
+    orders: ordersOf(endpoint),
+  }));
+  for (const { resource, filters, orders } of tables) {
+    for (const order of orders) yield { resource, filter: null, ...order };
+    for (const filter of filters.slice(1)) for (const order of orders.slice(0, 1)) yield { resource, filter, ...order };
+  }
+  const many = tables.filter(({ resource }) => !few.has(resource));
+  const rounds = Math.max(0, ...many.map(({ orders }) => orders.length));
+  for (let round = 0; round < rounds; round += 1) {
+    for (const { resource, filters, orders } of many) {
+      if (round >= orders.length) continue;
+      for (const [row, filter] of filters.entries()) {
+        const column = (round + row) % orders.length;
+        const order = orders[column];
+        if (row > 0 && column > 0 && order !== undefined) yield { resource, filter, ...order };
+      }
+    }
+  }
 }
 
 /** The default one first. */

@@ -8,7 +8,7 @@ import { isNotSetUp, readState } from '../warehouse/generation.ts';
 import { tenantSchema } from '../warehouse/tenant-schema.ts';
 import { type CompiledEndpoint, compileSchema, type FilterParameter } from './compile.ts';
 import { planList } from './plan.ts';
-import { type Pair, pairsOf } from './proof-pairs.ts';
+import { countPairs, type Pair, pairsOf } from './proof-pairs.ts';
 import { type ColumnSample, sampleColumn, trialValues, type ValueKind } from './proof-values.ts';
 import type { Bindings, SchemaDocument } from './schema-document.ts';
 import { listStatement, type Statement } from './sql.ts';
@@ -70,18 +70,20 @@ type Scene = {
 export async function proveVersion(ctx: TenantCtx, document: SchemaDocument, bindings: Bindings, options: ProofOptions): Promise<Proof> {
   const { endpoints } = compileSchema({ ...document, bindings, id: '', version: '' });
   const scene: Scene = { ctx, options, endpoints, tables: new Map(), samples: new Map(), firsts: new Map(), timedOut: [] };
-  const all = pairsOf([...endpoints.values()]);
-  const small = await smallEndpoints(scene);
-  const chosen = all.filter(({ resource, first }) => first || !small.has(resource)).slice(0, options.mostPairs);
+  const chosen: Pair[] = [];
+  for (const pair of pairsOf([...endpoints.values()], await smallEndpoints(scene))) {
+    if (chosen.length >= options.mostPairs) break;
+    chosen.push(pair);
+  }
   const endsMs = ctx.clock.monotonicMs() + options.budgetMs;
   const pairs: PairReport[] = [];
-  for (const { first: _, ...pair } of chosen) {
+  for (const pair of chosen) {
     if (scene.timedOut.length >= mostTimedOut || ctx.clock.monotonicMs() >= endsMs) break;
     options.signal.throwIfAborted();
     pairs.push({ ...pair, trials: await tryPair(scene, pair) });
     await options.onProgress(pairs.length, chosen.length);
   }
-  return { total: all.length, pairs, timedOut: scene.timedOut };
+  return { total: countPairs([...endpoints.values()]), pairs, timedOut: scene.timedOut };
 }
 
 async function smallEndpoints(scene: Scene): Promise<ReadonlySet<string>> {

@@ -150,11 +150,12 @@ async function buildIndexes(ctx: TenantCtx, row: store.ApiSchemaRow, note: Note,
   for (const [recordType, specs] of wanted) {
     signal.throwIfAborted();
     await rememberWantedIndexes(ctx, recordType, specs);
-    await buildWantedIndexes(ctx, recordType, async (built, of) => {
+    const onBuilt = async (built: number, of: number) => {
       signal.throwIfAborted();
       await note(running(`building indexes of ${recordType}`, done + built, done + of));
       if (built === of) done += of;
-    });
+    };
+    await buildWantedIndexes(ctx, recordType, onBuilt, signal);
   }
 }
 

@@ -253,7 +253,7 @@ describe('POST /api-schema/{id}/publish', () => {
 describe('GET /api-schema/{id}/publication', () => {
   /** The table behind customers, as a superuser. */
   const withTable = async (work: (admin: Knex, table: string) => Promise<void>) => {
-    const admin = openKnex(database.address, null, 1);
+    const admin = openKnex(database.address, null, 2);
     const schema = tenantSchema(organizationId);
     try {
       const { rows } = await admin.raw(`select active_table as name from ${schema}.record_state where record_type = 'customer'`);
@@ -344,10 +344,21 @@ describe('GET /api-schema/{id}/publication', () => {
     });
   });
 
-  it('is left as it is when the service stops, and goes on at the next start', async () => {
-    const made = await draft();
-    expect((await owner('post', `/api-schema/${made.id}/publish`, { revision: 1 })).status).toBe(202);
-    await stopPublications(database.ctx);
+  it('is left as it is when the service stops in the middle of an index, and goes on at the next start', async () => {
+    const made = await draft({ endpoints: [{ ...customers, sorts: ['modifiedAt'] }] });
+    await withTable(async (admin, table) => {
+      // A concurrent build waits for whoever may be writing.
+      const writing = await admin.transaction();
+      await writing.raw(`lock table ${table} in row exclusive mode`);
+      expect((await owner('post', `/api-schema/${made.id}/publish`, { revision: 1 })).status).toBe(202);
+      const building = "select from pg_stat_activity where query like 'create index concurrently%' and wait_event_type = 'Lock'";
+      try {
+        await until(async () => ((await admin.raw(building)).rows.length > 0 ? true : undefined));
+        await stopPublications(database.ctx);
+      } finally {
+        await writing.rollback();
+      }
+    });
     expect(await read(made.id)).toMatchObject({ status: 'draft', publication: { status: 'running' } });
     await Promise.all([resumePublications(database.ctx), resumePublications(database.ctx)]);
     await publicationsSettled(database.ctx);
