@@ -1,12 +1,9 @@
 import type { Express } from 'express';
-import type { Knex } from 'knex';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp, startBackground } from '../../../src/app.ts';
-import { openDb, openKnex } from '../../../src/db/connect.ts';
 import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
-import { publicationsSettled, resumePublications, stopPublications } from '../../../src/platform/api-schemas/publication.ts';
-import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { publicationsSettled, resumePublications } from '../../../src/platform/api-schemas/publication.ts';
 import { type Answer, type Api, apiOf, codesOf } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
 import { type Erp, startErp } from '../../setup/erp.ts';
@@ -247,122 +244,6 @@ describe('POST /api-schema/{id}/publish', () => {
     });
     expect((await publish({ id: made.id, revision: 2 })).status).toBe(202);
     expect((await read(made.id)).status).toBe('published');
-  });
-});
-
-describe('GET /api-schema/{id}/publication', () => {
-  /** The table behind customers, as a superuser. */
-  const withTable = async (work: (admin: Knex, table: string) => Promise<void>) => {
-    const admin = openKnex(database.address, null, 2);
-    const schema = tenantSchema(organizationId);
-    try {
-      const { rows } = await admin.raw(`select active_table as name from ${schema}.record_state where record_type = 'customer'`);
-      await work(admin, `${schema}."${rows[0].name}"`);
-    } finally {
-      await admin.destroy();
-    }
-  };
-
-  it('says what each read takes, what changed for callers, and warns of slow ones', async () => {
-    const base = await published();
-    const next = await draft({ endpoints: [{ ...customers, filters: [{ field: 'number', operators: ['eq', 'null'] }] }] });
-    expect((await owner('get', `/api-schema/${next.id}/publication`)).status).toBe(404);
-    const strict = { ...database.ctx, settings: { ...testSettings, proof: { ...testSettings.proof, warnMs: 0, fewRecords: 0 } } };
-    const impatient = apiOf(createApp(strict), (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret);
-    expect((await impatient('post', `/api-schema/${next.id}/publish`, { revision: 1 })).status).toBe(202);
-    await publicationsSettled(database.ctx);
-    const { publication } = await read(next.id);
-    // No filter, the id and two operators, with two sorts in two directions.
-    expect(publication).toMatchObject({
-      status: 'succeeded',
-      problems: [],
-      proof: { pairs: 16, tried: 16, slowestMs: expect.any(Number) },
-    });
-    expect(publication.proof.warnings).toHaveLength(20);
-    expect(publication.proof.warnings.map(({ path }: { path: string }) => path)).toContain('endpoints[0].filters[0].operators[0]');
-    const { body } = await owner('get', `/api-schema/${next.id}/publication`);
-    expect(body).toMatchObject({ ...publication, against: base.version, madeAt: expect.stringMatching(/Z$/) });
-    expect(body.changes.map(({ path, breaking }: { path: string; breaking: boolean }) => [path, breaking])).toEqual([
-      ['customers.filters.number_starts_with', true],
-      ['customers.filters.number_null', false],
-    ]);
-    const slowest = body.pairs.map(({ trials }: { trials: { ms: number }[] }) => Math.max(...trials.map(({ ms }) => ms)));
-    expect(slowest).toEqual([...slowest].sort((a, b) => b - a));
-    const own = body.pairs.find(({ filter, sort }: { filter: string; sort: string }) => filter === 'number' && sort === 'number');
-    expect(own.trials.map(({ value, rows }: { value: string; rows: number }) => [value, rows])).toEqual([
-      ['common', 1],
-      ['rare', 1],
-      ['absent', 0],
-    ]);
-  });
-
-  it('refuses a version with a read that callers would never see the end of, and says what to change', async () => {
-    const timeoutMs = 150;
-    const hasty = openDb(database.address, database.address, { control: 4, data: 2 }, timeoutMs);
-    const slow = { ...database.ctx, db: hasty, settings: { ...testSettings, readTimeoutMs: timeoutMs } };
-    await withTable(async (admin, table) => {
-      // Some records take their time, whoever reads them: all of them take three times what is allowed.
-      await admin.raw(
-        `alter table ${table} enable row level security, force row level security;
-         create policy slow on ${table} using (case when id % 60 = 0 then pg_sleep(0.02) is not null else true end)`,
-      );
-      try {
-        const made = await draft();
-        const api = apiOf(createApp(slow), (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret);
-        expect((await api('post', `/api-schema/${made.id}/publish`, { revision: 1 })).status).toBe(202);
-        await publicationsSettled(slow);
-        const refused = await read(made.id);
-        expect(refused).toMatchObject({ status: 'draft', publication: { status: 'failed', proof: { tried: expect.any(Number) } } });
-        const [problem] = refused.publication.problems;
-        expect([problem.code, problem.blocks]).toEqual(['too_slow', 'publish']);
-        expect(problem.message).toMatch(/^customers\?.*takes longer than the 150 ms .*leave out the (filter|sort) .*READ_TIMEOUT_MS/);
-        await admin.raw(`alter table ${table} disable row level security, no force row level security`);
-        expect((await publish(made)).status).toBe(202);
-        expect(await read(made.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded', problems: [] } });
-      } finally {
-        await admin.raw(`alter table ${table} disable row level security, no force row level security; drop policy slow on ${table}`);
-        await hasty.close();
-      }
-    });
-  });
-
-  it('a process that died while it built an index leaves nothing half made', async () => {
-    await published();
-    await withTable(async (admin, table) => {
-      const indexes = async () =>
-        (
-          await admin.raw(
-            'select indexrelid::regclass::text as name, indisvalid as valid from pg_index where indrelid = ?::regclass and not indisprimary order by 1',
-            [table],
-          )
-        ).rows;
-      const before = await indexes();
-      expect(before.length).toBeGreaterThan(0);
-      await admin.raw('update pg_index set indisvalid = false where indrelid = ?::regclass and not indisprimary', [table]);
-      await published();
-      expect(await indexes()).toEqual(before.map(({ name }: { name: string }) => ({ name, valid: true })));
-    });
-  });
-
-  it('is left as it is when the service stops in the middle of an index, and goes on at the next start', async () => {
-    const made = await draft({ endpoints: [{ ...customers, sorts: ['modifiedAt'] }] });
-    await withTable(async (admin, table) => {
-      // A concurrent build waits for whoever may be writing.
-      const writing = await admin.transaction();
-      await writing.raw(`lock table ${table} in row exclusive mode`);
-      expect((await owner('post', `/api-schema/${made.id}/publish`, { revision: 1 })).status).toBe(202);
-      const building = "select from pg_stat_activity where query like 'create index concurrently%' and wait_event_type = 'Lock'";
-      try {
-        await until(async () => ((await admin.raw(building)).rows.length > 0 ? true : undefined));
-        await stopPublications(database.ctx);
-      } finally {
-        await writing.rollback();
-      }
-    });
-    expect(await read(made.id)).toMatchObject({ status: 'draft', publication: { status: 'running' } });
-    await Promise.all([resumePublications(database.ctx), resumePublications(database.ctx)]);
-    await publicationsSettled(database.ctx);
-    expect(await read(made.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded' } });
   });
 });
 
