@@ -7,7 +7,7 @@ import { inDataTransaction } from '../db/transaction.ts';
 import { isNotSetUp, readState } from '../warehouse/generation.ts';
 import { tenantSchema } from '../warehouse/tenant-schema.ts';
 import { type CompiledEndpoint, compileSchema, type FilterParameter } from './compile.ts';
-import { planList } from './plan.ts';
+import { type ListPlan, planList } from './plan.ts';
 import { countPairs, type Pair, pairsOf } from './proof-pairs.ts';
 import { type ColumnSample, sampleColumn, trialValues, type ValueKind } from './proof-values.ts';
 import type { Bindings, SchemaDocument } from './schema-document.ts';
@@ -174,12 +174,10 @@ async function tryValue(
   let counting = counted;
   try {
     const first = counted
-      ? await once(scene.firsts, `${pair.resource} ${pair.filter} ${value}`, () =>
-          runFirst(scene, listStatement(place, own, { counted: true, skipRows: false })),
-        )
+      ? await once(scene.firsts, `${pair.resource} ${pair.filter} ${value}`, () => runFirst(scene, firstPage(place, own, true)))
       : undefined;
     counting = false;
-    const page = await measure(scene, table, listStatement(place, plan, { counted: false, skipRows: false }));
+    const page = await measure(scene, table, firstPage(place, plan, false));
     return { value, rows: first?.rows ?? rowCount, ...page, firstMs: first?.firstMs ?? page.ms };
   } catch (error) {
     if (sqlState(error) !== timeout) throw error;
@@ -190,6 +188,10 @@ async function tryValue(
     return undefined;
   }
 }
+
+/** The statement that read.ts would run. */
+const firstPage = (place: { schema: string; table: string }, plan: ListPlan, counted: boolean): Statement =>
+  listStatement(place, plan, { counted, skipRows: false });
 
 const rounded = (ms: number): number => Math.round(ms * 100) / 100;
 
