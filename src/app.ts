@@ -10,13 +10,18 @@ import { refuseRepeatedHeaders, requestLog } from './http/request-log.ts';
 import { signInRouter } from './http/sign-in.ts';
 import { openTokenVerifier } from './identity/access-token.ts';
 import { startMailSender } from './mail/index.ts';
-import { publicationsSettled, resumePublications } from './platform/api-schemas/publication.ts';
+import { resumePublications, stopPublications } from './platform/api-schemas/publication.ts';
 import { startDomainChecks } from './platform/domains/recheck.ts';
 import { platformBase, platformRouter } from './platform/index.ts';
-import { publicRouter } from './public/index.ts';
+import { openUsage, publicRouter, type Usage } from './public/index.ts';
 import { pruneTombstones, type Scheduler, startCertificateWatch, startScheduler } from './sync/index.ts';
 
-export type AppOptions = { readonly trustProxy?: boolean | number | string; readonly streams?: StreamOptions };
+export type AppOptions = {
+  readonly trustProxy?: boolean | number | string;
+  readonly streams?: StreamOptions;
+  /** Where calls of the public interface are counted; whoever gives it stops it. */
+  readonly usage?: Usage;
+};
 
 export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   const app = express();
@@ -37,7 +42,7 @@ export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   app.get('/invitations/accept', invitation.page);
   app.use('/auth', signInRouter(ctx));
   app.use(platformBase, platformRouter(ctx, openTokenVerifier(ctx.settings.oidc, ctx.log), options.streams ?? {}));
-  app.use('/api/public', publicRouter(ctx, { referencePage: pages.public }));
+  app.use('/api/public', publicRouter(ctx, { referencePage: pages.public, usage: options.usage ?? openUsage(ctx) }));
   app.use(unknownAddress);
   app.use(errorHandler(ctx.log));
   return app;
@@ -50,7 +55,7 @@ const pruneEveryMs = 3_600_000;
 /** Takes away what nobody asks for any more; another process doing the same does no harm. */
 async function prune(ctx: Ctx, stopping: AbortSignal): Promise<void> {
   try {
-    await ctx.db.control.raw('select prune_expired(), prune_mails(), prune_drift_events()');
+    await ctx.db.control.raw('select prune_expired(), prune_mails(), prune_drift_events(), prune_api_key_usage()');
     await pruneTombstones(ctx, stopping);
   } catch (error) {
     ctx.log.warn({ err: error }, 'expired rows could not be taken away');
@@ -77,8 +82,8 @@ export async function startBackground(ctx: Ctx): Promise<Background> {
     stop: async () => {
       clearInterval(hourly);
       stopping.abort();
-      await Promise.all([pruning, scheduler.stop(), mailSender.stop(), domainChecks.stop(), certificates.stop()]);
-      await publicationsSettled(ctx);
+      const ends = [scheduler.stop(), mailSender.stop(), domainChecks.stop(), certificates.stop(), stopPublications(ctx)];
+      await Promise.all([pruning, ...ends]);
     },
   };
 }

@@ -152,6 +152,7 @@ function toSettings(env: Environment): Settings {
     rateLimitPerMinute: env.RATE_LIMIT_PER_MINUTE,
     corsOrigins: env.CORS_ORIGINS,
     readTimeoutMs: env.READ_TIMEOUT_MS,
+    proof: { warnMs: 250, budgetMs: 600_000, mostPairs: 2_000, fewRecords: 10_000 },
     trustMs: 1_000,
     erp: {
       allowedHosts: env.ALLOWED_ERP_HOSTS,

@@ -14,6 +14,7 @@ import { type Log, openLog } from './core/log.ts';
 import { type Address, openDb, openKnex } from './db/connect.ts';
 import { type EmbeddedDatabase, startEmbedded } from './db/embedded.ts';
 import { migrate } from './db/migrate.ts';
+import { openUsage } from './public/index.ts';
 
 const database = 'portal';
 const shutdownMs = 10_000;
@@ -127,7 +128,8 @@ export async function startService(config: Config, opened: OpenDatabase, log?: L
     const url = config.PUBLIC_URL ?? localUrl;
     const running: Ctx = { ...ctx, settings: { ...ctx.settings, publicUrl: url.replace(/\/+$/, '') } };
     const stopping = new AbortController();
-    server.on('request', createApp(running, { trustProxy: config.TRUST_PROXY, streams: { stopping: stopping.signal } }));
+    const usage = openUsage(running);
+    server.on('request', createApp(running, { trustProxy: config.TRUST_PROXY, streams: { stopping: stopping.signal }, usage }));
     const background = await startBackground(running);
     return {
       ctx: running,
@@ -141,6 +143,7 @@ export async function startService(config: Config, opened: OpenDatabase, log?: L
         const deadline = setTimeout(() => server.closeAllConnections(), shutdownMs);
         await Promise.all([closed, background.stop()]);
         clearTimeout(deadline);
+        await usage.stop();
         await close();
       },
     };

@@ -18,6 +18,16 @@ export type Settings = {
   readonly corsOrigins: readonly string[];
   /** Longest a public read may run before it is answered 503. */
   readonly readTimeoutMs: number;
+  /** How the reads of a version are tried before it goes live. */
+  readonly proof: {
+    /** A warm read that takes longer is a warning. */
+    readonly warnMs: number;
+    /** Tried at most for so long. */
+    readonly budgetMs: number;
+    readonly mostPairs: number;
+    /** Over so few records each filter and each sort is tried once rather than every pair of them. */
+    readonly fewRecords: number;
+  };
   /** How long a generation, key or total in memory is trusted since its row was last read. */
   readonly trustMs: number;
   readonly erp: {

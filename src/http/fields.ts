@@ -31,6 +31,12 @@ const givenInstant = z.iso
   .refine((at) => /^(?!0000)\d{4}-/.test(at.toISOString()), 'must lie in the years 1 to 9999');
 
 export const queryInstant = givenInstant.meta(wire({ type: 'string', format: 'date-time' }));
+/** A day of the calendar, in UTC where it stands for a span of time. */
+export const Day = z.iso
+  .date({ error: 'must be a date such as 2026-01-31' })
+  .refine((text) => !text.startsWith('0000'), 'must lie in the years 1 to 9999')
+  .meta(wire({ type: 'string', format: 'date' }));
+
 /** In a body: goes on as text in UTC. */
 export const bodyInstant = givenInstant
   .transform((at) => at.toISOString())

@@ -1,5 +1,6 @@
 // What changes for callers from one version to another, and which of it breaks them. Pure.
-import type { Bindings, EndpointDefinition } from './schema-document.ts';
+import type { ColumnType } from '../warehouse/columns.ts';
+import type { Bindings, EndpointDefinition, FieldDefinition } from './schema-document.ts';
 
 export type Change = {
   /** Resource, then the part of it: `invoices`, `invoices.fields.total`, `invoices.filters.status_not`. */
@@ -42,6 +43,8 @@ function compareEndpoints(
   const changes: Change[] = [];
   const change = (path: string, breaking: boolean, message: string) => changes.push({ path, code: 'changed', breaking, message });
   if (before.recordType !== after.recordType) change(`${name}.recordType`, true, `${name} shows other records than before`);
+  else if (idTypeOf(before, beforeBindings) !== idTypeOf(after, afterBindings))
+    change(`${name}.id`, true, `${name} has ids of another kind`);
   if (after.maxPageSize !== before.maxPageSize) {
     change(
       `${name}.maxPageSize`,
@@ -56,25 +59,41 @@ function compareEndpoints(
   changes.push(...compareNames(`${name}.fields.`, `In ${name} the field`, [...beforeFields.keys()], [...afterFields.keys()]));
   for (const [field, shape] of afterFields) {
     const old = beforeFields.get(field);
-    if (old !== undefined && old !== shape)
-      change(`${name}.fields.${field}`, true, `In ${name} the field ${field} has another source or type`);
+    if (old === undefined) continue;
+    const differing = shapeParts.filter((part) => old[part] !== shape[part]).map((part) => `${part} (${old[part]} → ${shape[part]})`);
+    if (differing.length > 0) change(`${name}.fields.${field}`, true, `In ${name} the field ${field} has another ${differing.join(', ')}`);
   }
   changes.push(...compareNames(`${name}.filters.`, `In ${name} the filter`, filterNames(before), filterNames(after)));
   changes.push(...compareNames(`${name}.sorts.`, `In ${name} the sort`, before.sorts, after.sorts));
   return changes;
 }
 
-/** By field name, sub-fields of lines as `lines.quantity`: all that a caller can tell of its values. */
-function fieldShapes(endpoint: EndpointDefinition, bindings: Bindings): Map<string, string> {
-  const binding = Object.hasOwn(bindings, endpoint.recordType) ? bindings[endpoint.recordType] : undefined;
+const shapeParts = ['source', 'type', 'form'] as const;
+/** All that a caller can tell of a field's values; every field may be null from the start. */
+type Shape = Readonly<Record<(typeof shapeParts)[number], string>>;
+
+const shapeOf = ({ source, as }: Pick<FieldDefinition, 'source' | 'as'>, type: ColumnType | undefined): Shape => ({
+  source,
+  type: type ?? 'unknown',
+  form: as === 'string' ? 'string' : 'number',
+});
+
+const bindingOf = ({ recordType }: EndpointDefinition, bindings: Bindings) =>
+  Object.hasOwn(bindings, recordType) ? bindings[recordType] : undefined;
+
+const idTypeOf = (endpoint: EndpointDefinition, bindings: Bindings) => bindingOf(endpoint, bindings)?.idType;
+
+/** By field name, sub-fields of lines as `lines.quantity`. */
+function fieldShapes(endpoint: EndpointDefinition, bindings: Bindings): Map<string, Shape> {
+  const binding = bindingOf(endpoint, bindings);
   return new Map(
-    endpoint.fields.flatMap(({ name, source, as, fields }): [string, string][] => {
-      const bound = binding !== undefined && Object.hasOwn(binding.columns, source) ? binding.columns[source] : undefined;
-      const lines = (fields ?? []).map((line): [string, string] => {
-        const type = bound?.lineFields?.find((field) => field.name === line.source)?.type;
-        return [`${name}.${line.name}`, JSON.stringify([line.source, type, line.as === 'string'])];
+    endpoint.fields.flatMap((field): [string, Shape][] => {
+      const bound = binding !== undefined && Object.hasOwn(binding.columns, field.source) ? binding.columns[field.source] : undefined;
+      const lines = (field.fields ?? []).map((line): [string, Shape] => {
+        const type = bound?.lineFields?.find(({ name }) => name === line.source)?.type;
+        return [`${field.name}.${line.name}`, shapeOf(line, type)];
       });
-      return [[name, JSON.stringify([source, bound?.type, as === 'string'])], ...lines];
+      return [[field.name, shapeOf(field, bound?.type)], ...lines];
     }),
   );
 }

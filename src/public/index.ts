@@ -4,22 +4,26 @@ import type { Ctx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import { allowOrigin, methods } from './cross-origin.ts';
 import { answer, openPublicService } from './serve.ts';
+import type { Usage } from './usage.ts';
 
 export { readAvailable } from './available.ts';
 export { type Available, bindDocument } from './bind.ts';
 export { type Change, compareVersions } from './compare.ts';
 export { indexesOf } from './indexes.ts';
 export { describeVersion } from './openapi.ts';
+export { type Proof, proveVersion } from './prove.ts';
 export { type Bindings, EndpointDefinition, SchemaDocument } from './schema-document.ts';
+export { openUsage, type Usage } from './usage.ts';
 export { type Problem, validateDocument } from './validate.ts';
 
 export type PublicRouterOptions = {
   /** Answers `GET /openapi/{version}/preview`, the same for everyone. */
   readonly referencePage: RequestHandler;
+  readonly usage: Usage;
 };
 
 /** To be mounted at /api/public, behind the request log and before the error handler. */
-export function publicRouter(ctx: Ctx, { referencePage }: PublicRouterOptions): Router {
+export function publicRouter(ctx: Ctx, { referencePage, usage }: PublicRouterOptions): Router {
   const service = openPublicService(ctx);
   const router = Router({ caseSensitive: true });
   router.use((req, res, next) => {
@@ -33,15 +37,20 @@ export function publicRouter(ctx: Ctx, { referencePage }: PublicRouterOptions): 
     });
   });
   router.get('/openapi/:version/preview', referencePage);
-  router.use((req, res) =>
-    answer(service, {
+  router.use((req, res) => {
+    let target = { version: '', resource: '' };
+    return answer(service, {
       req,
       res,
       baseUrl: req.baseUrl,
       onCaller: ({ id, organization }) => {
         res.locals['logged'] = { organizationId: organization.id, credential: { kind: 'api-key', id } };
+        res.once('close', () => usage.note({ apiKeyId: id, ...target }, res.statusCode));
       },
-    }),
-  );
+      onTarget: (version, resource) => {
+        target = { version, resource };
+      },
+    });
+  });
   return router;
 }

@@ -76,8 +76,8 @@ export function setFreshness(res: ServerResponse, freshness: Freshness): void {
 
 /** Deprecation (RFC 9745), Sunset (RFC 8594) and the way to the successor; nothing for a version in good standing. */
 export function setDeprecation(res: ServerResponse, state: VersionState, baseUrl: string, resource: string | null): void {
-  if (state.status !== 'deprecated') return;
-  res.setHeader('Deprecation', `@${Math.floor(state.changedAt.getTime() / 1000)}`);
+  if (state.status !== 'deprecated' || state.deprecatedAt === null) return;
+  res.setHeader('Deprecation', `@${Math.floor(state.deprecatedAt.getTime() / 1000)}`);
   if (state.sunsetAt !== null) res.setHeader('Sunset', state.sunsetAt.toUTCString());
   if (state.successor === null) return;
   const { version, resources } = state.successor;

@@ -59,6 +59,8 @@ export type Exchange = {
   readonly res: ServerResponse;
   readonly baseUrl: string;
   onCaller(key: FoundApiKey): void;
+  /** Once it is known that there is such a version, and with `resource` not empty, such a resource of it. */
+  onTarget(version: string, resource: string): void;
 };
 
 const mostVersions = 10_000;
@@ -95,7 +97,7 @@ export async function answer(service: PublicService, exchange: Exchange): Promis
   setCacheHeaders(exchange.res);
   const tenant: TenantCtx = { ...service.ctx, organizationId: key.organization.id };
   if (target.kind === 'description') return describe(service, exchange, tenant, key, target.version);
-  const { state, endpoint } = await findEndpoint(service, tenant, target);
+  const { state, endpoint } = await findEndpoint(service, exchange, tenant, target);
   setDeprecation(exchange.res, state, exchange.baseUrl, endpoint.name);
   const read: ReadContext = { exchange, tenant, version: state.version, endpoint, reader: readerOf(service, tenant) };
   await (target.kind === 'list' ? serveList(read) : serveRecord(read, target.id));
@@ -127,13 +129,16 @@ function assertNotRetired({ status }: VersionState): void {
 
 async function findEndpoint(
   service: PublicService,
+  exchange: Exchange,
   tenant: TenantCtx,
   target: ReadTarget,
 ): Promise<{ state: VersionState; endpoint: CompiledEndpoint }> {
   const state = await findPublished(service, tenant, target.version);
+  exchange.onTarget(state.version, '');
   const schema = await service.content.compiled(tenant, state.id);
   const endpoint = schema.endpoints.get(target.resource);
   if (endpoint === undefined || target.kind === 'nothing') throw nothingHere();
+  exchange.onTarget(state.version, endpoint.name);
   if (target.kind === 'record' && !isRecordId(endpoint.idType, target.id)) throw nothingHere();
   assertNotRetired(state);
   return { state, endpoint };
@@ -217,6 +222,7 @@ async function describe(service: PublicService, exchange: Exchange, tenant: Tena
     return sendJson(req, res, [tenant.organizationId, 'draft', version, createHash('sha256').update(text).digest('base64url')], text);
   }
   const state = await findPublished(service, tenant, version);
+  exchange.onTarget(state.version, '');
   assertNotRetired(state);
   setDeprecation(res, state, baseUrl, null);
   assertDescriptionParameters(req);

@@ -11,8 +11,8 @@ export type VersionState = {
   readonly version: string;
   readonly status: 'draft' | 'published' | 'deprecated' | 'retired';
   readonly sunsetAt: Date | null;
-  /** When status or sunset last changed. */
-  readonly changedAt: Date;
+  /** Null while it was never deprecated. */
+  readonly deprecatedAt: Date | null;
   /** The newest published version and its resources; only for a deprecated one. */
   readonly successor: { readonly version: string; readonly resources: readonly string[] } | null;
 };
@@ -22,7 +22,7 @@ type StateRow = {
   version: string;
   status: VersionState['status'];
   sunset_at: Date | null;
-  updated_at: Date;
+  deprecated_at: Date | null;
   successor_version: string | null;
   successor_resources: string[] | null;
 };
@@ -33,7 +33,7 @@ export const isVersionLabel = (text: string): boolean => /^v[1-9]\d{0,5}$/.test(
 export async function findVersion(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, version: string): Promise<VersionState | undefined> {
   const { rows } = await inTransaction(ctx, (tx) =>
     tx.raw<{ rows: StateRow[] }>(
-      `select s.id, s.version, s.status, s.sunset_at, s.updated_at, n.version as successor_version, n.resources as successor_resources
+      `select s.id, s.version, s.status, s.sunset_at, s.deprecated_at, n.version as successor_version, n.resources as successor_resources
      from api_schemas s left join lateral (
        select p.version, jsonb_path_query_array(p.endpoints, '$[*].name') as resources from api_schemas p
        where p.organization_id = s.organization_id and p.status = 'published' order by length(p.version) desc, p.version desc limit 1
@@ -49,7 +49,7 @@ export async function findVersion(ctx: Pick<TenantCtx, 'db' | 'organizationId'>,
     version: row.version,
     status: row.status,
     sunsetAt: row.sunset_at,
-    changedAt: row.updated_at,
+    deprecatedAt: row.deprecated_at,
     successor: row.successor_version === null ? null : { version: row.successor_version, resources: row.successor_resources ?? [] },
   };
 }

@@ -22,6 +22,7 @@ export async function buildWantedIndexes(
   ctx: TenantCtx,
   recordType: string,
   onBuilt: (done: number, of: number) => Promise<void>,
+  signal?: AbortSignal,
 ): Promise<void> {
   const schema = tenantSchema(ctx.organizationId);
   for (
@@ -31,7 +32,7 @@ export async function buildWantedIndexes(
   ) {
     const wanted = await wantedIndexes(ctx.db.control, schema, recordType);
     if ((await missingIndexes(ctx.db.control, schema, table, wanted)).length > 0) {
-      await buildIndexes(ctx.db.control, schema, table, wanted, true, onBuilt);
+      await buildIndexes(ctx.db.control, schema, table, wanted, true, onBuilt, signal);
       await ctx.db.control.raw(`analyze ${schema}."${table}"`);
     }
     built = table;

@@ -2,7 +2,7 @@
 // table that goes live. An interrupted concurrent build leaves an invalid index: it is dropped and built anew.
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
-import type { PoolClient } from 'pg';
+import type { Client, PoolClient } from 'pg';
 import { sqlState } from '../db/pg-errors.ts';
 import { quoted } from './table.ts';
 
@@ -43,12 +43,18 @@ export async function missingIndexes(control: Knex, schema: string, table: strin
 
 type Session = Pick<PoolClient, 'query'>;
 
-/** A connection of the control door for itself: DDL goes where it may run, and session locks end with the session. */
-async function onOneConnection<T>(control: Knex, work: (session: Session) => Promise<T>): Promise<T> {
-  const connection: unknown = await control.client.acquireConnection();
+/**
+ * A connection of the control door for itself: DDL goes where it may run, and session locks end with the session. `signal` gives the
+ * connection up in the middle of a statement; the server goes on with it, so that a build is not lost.
+ */
+async function onOneConnection<T>(control: Knex, work: (session: Session) => Promise<T>, signal?: AbortSignal): Promise<T> {
+  const connection = (await control.client.acquireConnection()) as Client;
+  const giveUp = (): void => void connection.end();
+  signal?.addEventListener('abort', giveUp);
   try {
-    return await work(connection as Session);
+    return await work(connection);
   } finally {
+    signal?.removeEventListener('abort', giveUp);
     await control.client.releaseConnection(connection);
   }
 }
@@ -58,19 +64,25 @@ const lockPollMs = 200;
  * One builder per table: another would take its half-built index for a broken one. It asks again and again instead of waiting
  * in the lock, because a concurrent build waits for every statement that is under way.
  */
-async function asOnlyBuilder(control: Knex, table: string, work: (session: Session) => Promise<void>): Promise<void> {
+async function asOnlyBuilder(
+  control: Knex,
+  table: string,
+  signal: AbortSignal | undefined,
+  work: (session: Session) => Promise<void>,
+): Promise<void> {
+  const tryBuild = async (session: Session): Promise<boolean> => {
+    const { rows } = await session.query<{ held: boolean }>('select pg_try_advisory_lock(hashtextextended($1, 1)) as held', [table]);
+    if (rows[0]?.held !== true) return false;
+    try {
+      await work(session);
+    } finally {
+      await session.query('select pg_advisory_unlock(hashtextextended($1, 1))', [table]).catch(() => undefined);
+    }
+    return true;
+  };
   for (;;) {
-    const done = await onOneConnection(control, async (session) => {
-      const { rows } = await session.query<{ held: boolean }>('select pg_try_advisory_lock(hashtextextended($1, 1)) as held', [table]);
-      if (rows[0]?.held !== true) return false;
-      try {
-        await work(session);
-      } finally {
-        await session.query('select pg_advisory_unlock(hashtextextended($1, 1))', [table]).catch(() => undefined);
-      }
-      return true;
-    });
-    if (done) return;
+    signal?.throwIfAborted();
+    if (await onOneConnection(control, tryBuild, signal)) return;
     await new Promise((resolve) => setTimeout(resolve, lockPollMs));
   }
 }
@@ -78,7 +90,7 @@ async function asOnlyBuilder(control: Knex, table: string, work: (session: Sessi
 /** A value is longer than an index can hold (2,704 bytes in a btree). Such an index is done without: answers stay right, and slower. */
 const isTooLong = (error: unknown): boolean => sqlState(error) === '54000';
 
-/** Builds what is missing, one at a time; `concurrently` for tables that readers use. */
+/** Builds what is missing, one at a time; `concurrently` for tables that readers use. Throws when `signal` ends it. */
 export async function buildIndexes(
   control: Knex,
   schema: string,
@@ -86,10 +98,11 @@ export async function buildIndexes(
   wanted: readonly IndexSpec[],
   concurrently: boolean,
   onBuilt: (done: number, of: number) => Promise<void> | void = () => undefined,
+  signal?: AbortSignal,
 ): Promise<void> {
   const way = concurrently ? 'concurrently ' : '';
   if ((await missingIndexes(control, schema, table, wanted)).length === 0) return;
-  await asOnlyBuilder(control, `${schema}.${table}`, async (session) => {
+  await asOnlyBuilder(control, `${schema}.${table}`, signal, async (session) => {
     const missing = await missingIndexes(control, schema, table, wanted);
     for (const [index, spec] of missing.entries()) {
       const name = quoted(indexName(table, spec));

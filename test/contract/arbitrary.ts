@@ -34,6 +34,7 @@ const emails = fc.stringMatching(/^[a-z][a-z0-9]{0,8}@[a-z]{1,8}\.example$/);
 function texts(schema: Json): fc.Arbitrary<unknown> {
   if (schema['format'] === 'uuid') return fc.uuid();
   if (schema['format'] === 'date-time') return instants;
+  if (schema['format'] === 'date') return instants.map((at) => at.slice(0, 10));
   if (schema['format'] === 'email') return emails;
   if (typeof schema['pattern'] === 'string') return fc.stringMatching(new RegExp(schema['pattern']), { size: 'small' });
   const minLength = number(schema['minLength'], 0);

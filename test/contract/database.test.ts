@@ -63,7 +63,11 @@ async function fillEveryTable(id: string): Promise<void> {
     await tx('drift_events').insert({ ...own, ...drift, id: newId() });
     await tx('sync_alerts').insert({ ...own, sync_config_id: configId });
     await tx('certificate_alerts').insert({ ...own, fingerprint: 'x', days: 60 });
-    await tx('api_schemas').insert({ ...own, id: newId(), version: 'v1', created_by: user.user_id });
+    const versionId = newId();
+    await tx('api_schemas').insert({ ...own, id: versionId, version: 'v1', created_by: user.user_id });
+    await tx('publication_reports').insert({ ...own, api_schema_id: versionId, revision: 1 });
+    const key = await tx('api_keys').first<{ id: string }>('id');
+    await tx('api_key_usage').insert({ ...own, api_key_id: key.id, day: '2026-03-02', version: 'v1', resource: 'x' });
     await tx('idempotency_keys').insert({ ...own, credential_id: 'x', route_id: 'x', key: 'x', request_hash: Buffer.from('x') });
     await tx('outgoing_mails').insert({ ...own, id: newId(), kind: 'x', recipient: 'x', message_id: newId(), subject: 'x', body: 'x' });
     const role = await tx('roles').first<{ id: string; name: string }>('id', 'name');
@@ -125,6 +129,7 @@ describe('roles', () => {
 
 /** Adding one here is a decision: it answers one question across organizations, and no more than that. */
 const definers = [
+  'add_api_key_usage',
   'all_organizations',
   'claim_due_domains',
   'claim_outgoing_mail',
@@ -140,6 +145,7 @@ const definers = [
   'memberships_of',
   'organizations_of',
   'organizations_with_expiring_certificate',
+  'prune_api_key_usage',
   'prune_drift_events',
   'prune_expired',
   'prune_mails',
@@ -268,7 +274,7 @@ describe('a published version', () => {
       created_by: 'gen_random_uuid()',
       created_at: "'2020-01-01'",
     };
-    const free = ['status', 'sunset_at', 'updated_at'];
+    const free = ['status', 'sunset_at', 'deprecated_at', 'updated_at'];
     expect([...Object.keys(changes), ...free].sort()).toEqual(columns.map(({ name }) => name));
     for (const [column, value] of Object.entries(changes)) {
       const sql = `update api_schemas set ${column} = ${value} where id = '${id}'`;
@@ -279,7 +285,7 @@ describe('a published version', () => {
       await expect(admin.raw(sql), column).rejects.toThrow('Published schemas are immutable');
     }
     await as(mine.id, (tx) =>
-      tx('api_schemas').where({ id }).update({ status: 'deprecated', sunset_at: new Date(), updated_at: new Date() }),
+      tx('api_schemas').where({ id }).update({ status: 'deprecated', sunset_at: new Date(), deprecated_at: new Date(), updated_at: new Date() }),
     );
     await as(mine.id, (tx) => tx('api_schemas').where({ id }).update({ status: 'retired' }));
     await expect(as(mine.id, (tx) => tx('api_schemas').where({ id }).update({ status: 'draft' }))).rejects.toThrow(

@@ -6,7 +6,16 @@ import { newId } from '../../src/core/id.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { errorHandler, unknownAddress } from '../../src/http/errors.ts';
 import { requestLog } from '../../src/http/request-log.ts';
-import { bindDocument, describeVersion, publicRouter, readAvailable, SchemaDocument, validateDocument } from '../../src/public/index.ts';
+import {
+  bindDocument,
+  describeVersion,
+  openUsage,
+  publicRouter,
+  readAvailable,
+  SchemaDocument,
+  type Usage,
+  validateDocument,
+} from '../../src/public/index.ts';
 import type { RecordColumn } from '../../src/warehouse/columns.ts';
 import { createRecordTable } from '../../src/warehouse/table.ts';
 import { createTenantSchema, tenantSchema } from '../../src/warehouse/tenant-schema.ts';
@@ -205,18 +214,20 @@ export async function publishVersion(ctx: Ctx, organizationId: string, options: 
       created_by: newId(),
       ...(status !== 'draft' && { bindings: JSON.stringify(bindings), openapi, published_at: new Date() }),
       sunset_at: options.sunsetAt ?? null,
+      ...(status === 'deprecated' && { deprecated_at: new Date() }),
     });
   });
   return id;
 }
 
-export function publicApp(ctx: Ctx): Express {
+export function publicApp(ctx: Ctx, usage: Usage = openUsage(ctx)): Express {
   const app = express();
   app.disable('x-powered-by');
   app.use(requestLog(ctx.log, ctx.clock));
   app.use(
     '/api/public',
     publicRouter(ctx, {
+      usage,
       referencePage: (_req, res) => {
         res.type('html').send('<!doctype html><title>reference</title>');
       },

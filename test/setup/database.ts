@@ -25,6 +25,7 @@ export const testSettings: Settings = {
   agentCreditsPerMonth: 1_000,
   corsOrigins: [],
   readTimeoutMs: 5_000,
+  proof: { warnMs: 250, budgetMs: 600_000, mostPairs: 2_000, fewRecords: 10_000 },
   trustMs: 1_000,
   erp: { allowedHosts: [], concurrency: 2, requestTimeoutMs: 10_000, maxResponseBytes: 64 << 20 },
   sync: {

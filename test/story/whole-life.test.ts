@@ -120,7 +120,7 @@ describe('an organization', () => {
   });
 
   it('issues keys that do what their scopes say, and rotates one with grace', async () => {
-    const narrow = await good(colleague, 'post', '/api-keys', { name: 'Shop', scopes: { versions: ['v1'], permissions: ['read'] } });
+    const narrow = await good(colleague, 'post', '/api-keys', { name: 'Shop', scopes: { resources: ['invoices'], permissions: ['read'] } });
     const refused = await keyed(narrow.secret)('get', '/api-keys');
     expect([refused.status, codesOf(refused)]).toEqual([403, ['restricted_key']]);
     key = await good(colleague, 'post', '/api-keys', { name: 'Deployment', scopes: { permissions: ['write'] } });

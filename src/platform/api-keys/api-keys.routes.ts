@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import { IdParams } from '../../http/fields.ts';
+import { Day, IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute } from '../../http/route.ts';
-import { ApiKey, ApiKeyChange, ApiKeyWithSecret, NewApiKey, Rotation } from './api-keys.schemas.ts';
+import { ApiKey, ApiKeyChange, ApiKeyWithSecret, NewApiKey, Rotation, UsageRow, usageGrouping } from './api-keys.schemas.ts';
 import { changeKey, createKey, getKey, listKeys, revokeKey, rotateKey } from './api-keys.service.ts';
+import { readUsage } from './usage.ts';
 
 const group = 'API Keys';
 
@@ -75,6 +76,27 @@ export const apiKeyRoutes = [
     description: 'Takes effect everywhere within one second. The key stays listed as revoked.',
     params: IdParams,
     handler: (ctx, { params }) => revokeKey(ctx, params.id),
+  }),
+  defineRoute({
+    id: 'getApiKeyUsage',
+    group,
+    method: 'GET',
+    path: '/api-keys/{id}/usage',
+    permission: 'api-key:read',
+    summary: 'What the key called',
+    description:
+      'Calls of the public interface by day, version and resource, newest day and most calls first. Noted every ten seconds, kept for 13 months.',
+    params: IdParams,
+    query: z.strictObject({
+      ...pageFields,
+      from: Day.optional().describe('First day; by default 30 days up to today'),
+      to: Day.optional().describe('Last day; by default today'),
+      groupBy: usageGrouping,
+      version: z.string().min(1).max(100).optional(),
+      resource: z.string().min(1).max(100).optional(),
+    }),
+    response: pageOf(UsageRow),
+    handler: (ctx, { params, query: { page, pageSize, ...asked } }) => readUsage(ctx, params.id, { page, pageSize }, asked),
   }),
   defineRoute({
     id: 'rotateApiKey',

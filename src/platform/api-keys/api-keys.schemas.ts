@@ -1,6 +1,6 @@
 // What an API key looks like from outside: never its secret, except once.
 import { z } from 'zod';
-import { bodyInstant, Id, Instant, shortText } from '../../http/fields.ts';
+import { bodyInstant, Day, Id, Instant, shortText } from '../../http/fields.ts';
 
 const scopeList = (item: z.ZodType<string>) =>
   z
@@ -43,6 +43,39 @@ export const ApiKey = z
 export const ApiKeyWithSecret = ApiKey.extend({
   secret: z.string().nullable().describe('Shown this once; null when a stored answer is replayed'),
 }).meta({ id: 'ApiKeyWithSecret' });
+
+const count = z.int().describe('Calls');
+/** Groupings that were not asked for are null; so are version and resource of calls that named none that exists. */
+export const UsageRow = z
+  .object({
+    day: Day.nullable().describe('UTC'),
+    version: z.string().nullable().describe('Null: the call named no version that was ever published'),
+    resource: z.string().nullable().describe('Null: the description of the version, or no resource of it'),
+    requests: count,
+    succeeded: count.describe('Answered 2xx'),
+    notModified: count.describe('Answered 304'),
+    refused: count.describe('Answered 4xx'),
+    failed: count.describe('Answered 5xx'),
+  })
+  .meta({ id: 'ApiKeyUsage' });
+const usageGroups = ['day', 'version', 'resource'] as const;
+export type UsageGroup = (typeof usageGroups)[number];
+const oneGroup = `(${usageGroups.join('|')})`;
+const groupsPattern = `^${oneGroup}(,${oneGroup}){0,2}$`;
+export const usageGrouping = z
+  .string()
+  .regex(new RegExp(groupsPattern), 'must be day, version, resource, or several of them separated by commas')
+  .transform((text) => usageGroups.filter((group) => text.split(',').includes(group)))
+  .optional()
+  .transform((groups): readonly UsageGroup[] => groups ?? usageGroups)
+  .meta({
+    openapi: {
+      type: 'string',
+      pattern: groupsPattern,
+      default: usageGroups.join(','),
+      description: 'What the calls are added up by, separated by commas',
+    },
+  });
 
 export type ApiKeyInput = z.output<typeof NewApiKey>;
 export type ApiKeyChanges = z.output<typeof ApiKeyChange>;

@@ -21,6 +21,7 @@ import {
   listApiKeys,
   replaceSecret,
   revokeApiKey,
+  unknownVersions,
   updateApiKey,
 } from './api-keys.store.ts';
 
@@ -98,6 +99,18 @@ function checkExpiry(ctx: RequestCtx, expiresAt: string | null | undefined): voi
   }
 }
 
+/** A key for a version that isn't there would read nothing, and later whatever gets that label. Drafts have theirs already. */
+async function checkVersions(tx: Tx, ctx: RequestCtx, labels: readonly string[]): Promise<void> {
+  const unknown = await unknownVersions(tx, ctx.organizationId, labels);
+  if (unknown.length === 0) return;
+  const problems = unknown.map((label) => ({
+    path: 'scopes.versions',
+    code: 'unknown_version',
+    message: `There is no version ${label}; GET /api-schema lists all`,
+  }));
+  throw invalid('The key names versions that do not exist', problems);
+}
+
 function checkAlive(row: ApiKeyRow): void {
   if (row.status === 'revoked')
     throw invalid('A revoked key stays revoked', [{ path: '', code: 'revoked', message: 'Create a new key instead' }]);
@@ -119,6 +132,7 @@ export async function createKey(ctx: RequestCtx, input: ApiKeyInput) {
   const id = newId();
   return inTransaction(ctx, async (tx) => {
     await holdCaller(tx, ctx);
+    await checkVersions(tx, ctx, input.scopes.versions);
     await insertApiKey(tx, ctx.organizationId, {
       id,
       name: input.name,
@@ -147,6 +161,8 @@ export async function changeKey(ctx: RequestCtx, id: string, change: ApiKeyChang
     await holdApiKey(tx, ctx.organizationId, id);
     const row = await getRow(tx, ctx, id);
     checkAlive(row);
+    const added = (change.scopes?.versions ?? []).filter((label) => !row.scope_versions.includes(label));
+    await checkVersions(tx, ctx, added);
     const columns = {
       ...(change.name !== undefined && { name: change.name }),
       ...(change.expiresAt !== undefined && { expires_at: change.expiresAt }),

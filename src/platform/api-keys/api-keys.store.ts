@@ -32,7 +32,7 @@ export type ApiKeyRow = {
 
 export type ApiKeyFilter = { readonly q?: string | undefined; readonly status?: ApiKeyRow['status'] | undefined };
 
-const status = "case when k.revoked_at is not null then 'revoked' when k.expires_at <= now() then 'expired' else 'active' end";
+export const keyStatus = "case when k.revoked_at is not null then 'revoked' when k.expires_at <= now() then 'expired' else 'active' end";
 
 const inGrace = 'k.previous_secret_hash is not null and k.previous_expires_at > now()';
 
@@ -62,7 +62,7 @@ const select = (tx: Tx, organizationId: string) =>
       'r.name as role_name',
       'r.built_in as role_built_in',
       'r.permissions as role_permissions',
-      tx.raw(`${status} as status`),
+      tx.raw(`${keyStatus} as status`),
       tx.raw(`case when ${inGrace} then k.previous_expires_at end as grace_until`),
     );
 
@@ -72,7 +72,7 @@ export function listApiKeys(tx: Tx, organizationId: string, page: PageQuery, fil
     { column: 'k.id', order: 'desc' },
   ]);
   if (filter.q !== undefined) query.whereRaw('strpos(lower(k.name), lower(?)) > 0', [filter.q]);
-  if (filter.status !== undefined) query.whereRaw(`${status} = ?`, [filter.status]);
+  if (filter.status !== undefined) query.whereRaw(`${keyStatus} = ?`, [filter.status]);
   return readPage<ApiKeyRow>(query, page);
 }
 
@@ -86,7 +86,7 @@ const actsFor = `(k.created_by = ? or (k.previous_created_by = ? and ${inGrace})
 export const holdLivingKeys = async (tx: Tx, organizationId: string, userId: string): Promise<ApiKeyRow[]> =>
   (await select(tx, organizationId)
     .whereRaw(actsFor, [userId, userId])
-    .whereRaw(`${status} = 'active'`)
+    .whereRaw(`${keyStatus} = 'active'`)
     .orderBy('k.id')
     .forUpdate('k')) as ApiKeyRow[];
 
@@ -94,7 +94,7 @@ export const holdLivingKeys = async (tx: Tx, organizationId: string, userId: str
 export const livingKeysOf = async (tx: Tx, organizationId: string, userId: string): Promise<ApiKeyRow[]> =>
   (await select(tx, organizationId)
     .whereRaw(actsFor, [userId, userId])
-    .whereRaw(`${status} = 'active'`)
+    .whereRaw(`${keyStatus} = 'active'`)
     .orderBy([
       { column: 'k.created_at', order: 'desc' },
       { column: 'k.id', order: 'desc' },
@@ -178,3 +178,10 @@ export const replaceSecret = (
       previous_secret_hash: graceSeconds === 0 ? null : tx.ref('secret_hash'),
       previous_expires_at: graceSeconds === 0 ? null : tx.raw('now() + make_interval(secs => ?)', [graceSeconds]),
     });
+
+/** Which of these labels no version of the organization has. */
+export async function unknownVersions(tx: Tx, organizationId: string, labels: readonly string[]): Promise<string[]> {
+  if (labels.length === 0) return [];
+  const known = await tx('api_schemas').where({ organization_id: organizationId }).whereIn('version', labels).pluck<string[]>('version');
+  return labels.filter((label) => !known.includes(label));
+}

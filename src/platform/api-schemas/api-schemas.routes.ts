@@ -1,10 +1,21 @@
 import { z } from 'zod';
 import { bodyInstant, IdParams } from '../../http/fields.ts';
-import { pageFields, pageOf } from '../../http/page.ts';
+import { PageQuery, pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute } from '../../http/route.ts';
-import { ApiSchema, ApiSchemaChange, Difference, NewApiSchema, PublishInput, Validation } from './api-schemas.schemas.ts';
+import {
+  ApiSchema,
+  ApiSchemaChange,
+  Difference,
+  NewApiSchema,
+  PublicationReport,
+  PublishInput,
+  RetiredSchema,
+  Validation,
+  VersionCaller,
+} from './api-schemas.schemas.ts';
 import * as service from './api-schemas.service.ts';
-import { plannedIndexes, startPublication } from './publication.ts';
+import { deprecateApiSchema, listCallers, retireApiSchema } from './ending.ts';
+import { getPublication, plannedIndexes, startPublication } from './publication.ts';
 
 const group = 'API Keys';
 const versionLabel = z.string().regex(/^v[1-9]\d{0,5}$/, 'must be a version label such as v1');
@@ -62,7 +73,7 @@ export const apiSchemaRoutes = [
     path: '/api-schema/{id}',
     permission: 'api-schema:read',
     summary: 'One version',
-    description: 'With its endpoints and the state of its publication.',
+    description: 'With its endpoints and the state of its publication; all of that stands at `/api-schema/{id}/publication`.',
     params: IdParams,
     response: ApiSchema,
     handler: (ctx, { params }) => service.getApiSchema(ctx, params.id),
@@ -111,13 +122,29 @@ export const apiSchemaRoutes = [
     path: '/api-schema/{id}/publish',
     permission: 'api-schema:publish',
     summary: 'Publish a draft for good',
-    description: 'The work goes on behind this answer: read the version again to see its publication. A published version never changes.',
+    description:
+      'The work goes on behind this answer: indexes are built and the reads are tried on the real data. Read the version again to see its ' +
+      'publication. A published version never changes.',
     params: IdParams,
     body: PublishInput,
     example: { revision: 1 },
     response: ApiSchema,
     status: 202,
     handler: (ctx, { params, body }) => startPublication(ctx, params.id, body.revision),
+  }),
+  defineRoute({
+    id: 'getApiSchemaPublication',
+    group,
+    method: 'GET',
+    path: '/api-schema/{id}/publication',
+    permission: 'api-schema:read',
+    summary: 'What publishing the version has shown',
+    description:
+      'How far it is or how it ended, what changed for callers since the version before, and what each filter takes with each sort on the real data. ' +
+      'A warm read over 250 ms is a warning; one over the time that a read may take refuses the publication.',
+    params: IdParams,
+    response: PublicationReport,
+    handler: (ctx, { params }) => getPublication(ctx, params.id),
   }),
   defineRoute({
     id: 'createApiSchemaVersion',
@@ -158,7 +185,20 @@ export const apiSchemaRoutes = [
     body: z.strictObject({ sunsetAt: bodyInstant.default(null) }),
     example: { sunsetAt: '2099-12-31T00:00:00Z' },
     response: ApiSchema,
-    handler: (ctx, { params, body }) => service.deprecateApiSchema(ctx, params.id, body.sunsetAt),
+    handler: (ctx, { params, body }) => deprecateApiSchema(ctx, params.id, body.sunsetAt),
+  }),
+  defineRoute({
+    id: 'listApiSchemaCallers',
+    group,
+    method: 'GET',
+    path: '/api-schema/{id}/callers',
+    permission: 'api-key:read',
+    summary: 'Keys that the version answered lately',
+    description: 'In the last 30 days, whoever called last first: whom to tell before the version ends.',
+    params: IdParams,
+    query: PageQuery,
+    response: pageOf(VersionCaller),
+    handler: (ctx, { params, query }) => listCallers(ctx, params.id, query),
   }),
   defineRoute({
     id: 'retireApiSchema',
@@ -167,11 +207,12 @@ export const apiSchemaRoutes = [
     path: '/api-schema/{id}/retire',
     permission: 'api-schema:retire',
     summary: 'End a version: it answers 410',
-    description: '`{"undo": true}` lets a retired version answer again, as deprecated.',
+    description:
+      'Names the keys that it answered in the last 30 days. `{"undo": true}` lets a retired version answer again, as deprecated.',
     params: IdParams,
     body: z.strictObject({ undo: z.boolean().default(false) }),
     example: { undo: false },
-    response: ApiSchema,
-    handler: (ctx, { params, body }) => (body.undo ? service.unretireApiSchema(ctx, params.id) : service.retireApiSchema(ctx, params.id)),
+    response: RetiredSchema,
+    handler: (ctx, { params, body }) => retireApiSchema(ctx, params.id, body.undo),
   }),
 ];

@@ -26,8 +26,10 @@ export const view = (row: store.ApiSchemaRow) => ({
   notes: row.notes,
   endpoints: row.endpoints,
   revision: row.revision,
-  publication: row.publication,
+  // Publications from before reads were tried say nothing of them.
+  publication: row.publication === null ? null : { ...row.publication, proof: row.publication.proof ?? null },
   publishedAt: instantOrNull(row.published_at),
+  deprecatedAt: instantOrNull(row.deprecated_at),
   sunsetAt: instantOrNull(row.sunset_at),
   createdAt: instant(row.created_at),
   updatedAt: instant(row.updated_at),
@@ -187,43 +189,6 @@ export async function diffApiSchema(ctx: RequestCtx, id: string, against: string
       : notFound('Version');
   return { against: other.version, changes: changesBetween(row, other, available) };
 }
-
-type Move = {
-  readonly to: store.ApiSchemaRow['status'];
-  readonly from: readonly store.ApiSchemaRow['status'][];
-  readonly sunsetAt: string | null | undefined;
-  readonly action: string;
-};
-
-async function moveStatus(ctx: RequestCtx, id: string, { to, from, sunsetAt, action }: Move) {
-  return inTransaction(ctx, async (tx) => {
-    const row = await getRow(tx, ctx, id, true);
-    if (!from.includes(row.status))
-      throw invalid(`A ${row.status} version can't be ${to === 'retired' ? 'retired' : `made ${to}`}`, [
-        { path: '', code: 'illegal_transition', message: `It must be ${from.join(' or ')}` },
-      ]);
-    await store.setStatus(tx, ctx.organizationId, id, to, sunsetAt === undefined ? row.sunset_at : sunsetAt);
-    await writeAudit(tx, ctx, {
-      action,
-      target: { type: 'api-schema', id },
-      changes: { version: row.version, from: row.status, to, ...(sunsetAt !== undefined && { sunsetAt }) },
-    });
-    return view(await getRow(tx, ctx, id));
-  });
-}
-
-export function deprecateApiSchema(ctx: RequestCtx, id: string, sunsetAt: string | null) {
-  if (sunsetAt !== null && new Date(sunsetAt) <= ctx.clock.now())
-    throw invalid('The sunset must be in the future', [{ path: 'sunsetAt', code: 'in_the_past', message: 'must be in the future' }]);
-  return moveStatus(ctx, id, { to: 'deprecated', from: ['published', 'deprecated'], sunsetAt, action: 'api-schema.deprecate' });
-}
-
-export const retireApiSchema = (ctx: RequestCtx, id: string) =>
-  moveStatus(ctx, id, { to: 'retired', from: ['published', 'deprecated'], sunsetAt: undefined, action: 'api-schema.retire' });
-
-/** Retiring can be undone: the version answers again, as deprecated. */
-export const unretireApiSchema = (ctx: RequestCtx, id: string) =>
-  moveStatus(ctx, id, { to: 'deprecated', from: ['retired'], sunsetAt: undefined, action: 'api-schema.unretire' });
 
 export const notReady = (problems: readonly Problem[]): AppError => invalid('The version is not ready to be published', problems);
 export { getDraft };

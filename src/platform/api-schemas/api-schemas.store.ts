@@ -2,7 +2,7 @@
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
-import type { Bindings, EndpointDefinition } from '../../public/index.ts';
+import type { Bindings, Change, EndpointDefinition, Proof } from '../../public/index.ts';
 import type { Publication } from './api-schemas.schemas.ts';
 
 export type ApiSchemaRow = {
@@ -13,10 +13,12 @@ export type ApiSchemaRow = {
   notes: string;
   endpoints: EndpointDefinition[];
   revision: number;
-  publication: Publication | null;
+  /** Without `proof` when it was made before reads were tried. */
+  publication: (Omit<Publication, 'proof'> & Partial<Pick<Publication, 'proof'>>) | null;
   bindings: Bindings | null;
   published_at: Date | null;
   sunset_at: Date | null;
+  deprecated_at: Date | null;
   created_at: Date;
   updated_at: Date;
 };
@@ -32,6 +34,7 @@ const columns = [
   'bindings',
   'published_at',
   'sunset_at',
+  'deprecated_at',
   'created_at',
   'updated_at',
 ] as const;
@@ -115,7 +118,14 @@ export const goLive = (tx: Tx, organizationId: string, id: string, published: Pu
     });
 
 export const setStatus = (tx: Tx, organizationId: string, id: string, status: ApiSchemaRow['status'], sunsetAt: string | Date | null) =>
-  tx('api_schemas').where({ organization_id: organizationId, id }).update({ status, sunset_at: sunsetAt, updated_at: tx.fn.now() });
+  tx('api_schemas')
+    .where({ organization_id: organizationId, id })
+    .update({
+      status,
+      sunset_at: sunsetAt,
+      updated_at: tx.fn.now(),
+      ...(status === 'deprecated' && { deprecated_at: tx.raw('coalesce(deprecated_at, now())') }),
+    });
 
 /** The endpoints over this record type of every version that is drafted or that callers may still use, newest version first. */
 export async function endpointsOfRecordType(
@@ -148,3 +158,31 @@ export async function usersOfRecordType(
   );
   return rows;
 }
+
+export type ReportRow = {
+  revision: number;
+  against: string | null;
+  changes: readonly Change[];
+  pairs: Proof['pairs'];
+  made_at: Date;
+};
+
+export const saveReport = (tx: Tx, organizationId: string, id: string, report: Omit<ReportRow, 'made_at'>) =>
+  tx('publication_reports')
+    .insert({
+      organization_id: organizationId,
+      api_schema_id: id,
+      ...report,
+      changes: JSON.stringify(report.changes),
+      pairs: JSON.stringify(report.pairs),
+    })
+    .onConflict('api_schema_id')
+    .merge(['revision', 'against', 'changes', 'pairs', 'made_at']);
+
+export const findReport = async (tx: Tx, organizationId: string, id: string, revision: number): Promise<ReportRow | undefined> =>
+  tx('publication_reports')
+    .where({ organization_id: organizationId, api_schema_id: id, revision })
+    .first<ReportRow | undefined>('revision', 'against', 'changes', 'pairs', 'made_at');
+
+export const deleteReport = (tx: Tx, organizationId: string, id: string) =>
+  tx('publication_reports').where({ organization_id: organizationId, api_schema_id: id }).delete();

@@ -1,13 +1,19 @@
-// Publishing: the content is locked, the indexes are built without blocking anyone, then the version goes live in one
-// transaction. A stopped process leaves the publication as 'running'; the next start takes it up again.
+// Publishing: the content is locked, the indexes are built without blocking anyone, the reads are tried on the real data, then the
+// version goes live in one transaction. A stopped process leaves the publication as 'running'; the next start takes it up again.
 
 import type { Ctx, RequestCtx, TenantCtx } from '../../core/ctx.ts';
-import { inTransaction } from '../../db/transaction.ts';
+import { notFound } from '../../core/errors.ts';
+import { inTransaction, type Tx } from '../../db/transaction.ts';
+import { instant } from '../../http/fields.ts';
 import {
   type Available,
   bindDocument,
+  compareVersions,
   describeVersion,
   indexesOf,
+  type Problem,
+  type Proof,
+  proveVersion,
   readAvailable,
   SchemaDocument,
   validateDocument,
@@ -17,6 +23,7 @@ import { writeAudit } from '../audit.store.ts';
 import type { Publication } from './api-schemas.schemas.ts';
 import { checkRevision, getDraft, getRow, notReady, view } from './api-schemas.service.ts';
 import * as store from './api-schemas.store.ts';
+import { refusalsOf, slowestFirst, summaryOf } from './proof-report.ts';
 
 const documentOf = (row: store.ApiSchemaRow): SchemaDocument => SchemaDocument.parse({ endpoints: row.endpoints });
 
@@ -36,6 +43,13 @@ const running = (step: string, done: number, total: number): Publication => ({
   status: 'running',
   progress: { step, done, total },
   problems: [],
+  proof: null,
+});
+const failed = (step: string, problems: Problem[], proof: Publication['proof']): Publication => ({
+  status: 'failed',
+  progress: { step, done: 0, total: 1 },
+  problems,
+  proof,
 });
 
 /** Locks the draft and starts the work behind the answer. */
@@ -47,6 +61,7 @@ export async function startPublication(ctx: RequestCtx, id: string, revision: nu
     const problems = validateDocument(documentOf(row), available);
     if (problems.length > 0) throw notReady(problems);
     await store.setPublication(tx, ctx.organizationId, id, revision, running('starting', 0, 1));
+    await store.deleteReport(tx, ctx.organizationId, id);
     await writeAudit(tx, ctx, {
       action: 'api-schema.publish',
       target: { type: 'api-schema', id },
@@ -58,90 +73,137 @@ export async function startPublication(ctx: RequestCtx, id: string, revision: nu
   return started;
 }
 
-const inFlight = new WeakMap<Ctx['db'], Set<Promise<void>>>();
-/** Publications of this process, so that stopping can wait for them. */
-function track(ctx: Pick<Ctx, 'db'>, work: Promise<void>): void {
+/** The whole of what the last attempt to publish has shown. Throws NOT_FOUND when there was none since the draft last changed. */
+export const getPublication = (ctx: RequestCtx, id: string) =>
+  inTransaction(ctx, async (tx) => {
+    const { publication, revision } = view(await getRow(tx, ctx, id));
+    if (publication === null) throw notFound('Publication');
+    const report = await store.findReport(tx, ctx.organizationId, id, revision);
+    return {
+      ...publication,
+      madeAt: report === undefined ? null : instant(report.made_at),
+      against: report?.against ?? null,
+      changes: [...(report?.changes ?? [])],
+      pairs: slowestFirst(report?.pairs ?? []).map((pair) => ({ ...pair, trials: [...pair.trials] })),
+    };
+  });
+
+type InFlight = { readonly done: Promise<void>; readonly ending: AbortController };
+const inFlight = new WeakMap<Ctx['db'], Set<InFlight>>();
+
+/** Publications of this process, so that stopping can end them and wait. */
+function track(ctx: Pick<Ctx, 'db'>, start: (signal: AbortSignal) => Promise<void>): void {
   const held = inFlight.get(ctx.db) ?? new Set();
   inFlight.set(ctx.db, held);
-  const done: Promise<void> = work.finally(() => held.delete(done));
-  held.add(done);
+  const ending = new AbortController();
+  const entry: InFlight = { ending, done: start(ending.signal).finally(() => held.delete(entry)) };
+  held.add(entry);
 }
 export async function publicationsSettled(ctx: Pick<Ctx, 'db'>): Promise<void> {
-  await Promise.all(inFlight.get(ctx.db) ?? []);
+  await Promise.all([...(inFlight.get(ctx.db) ?? [])].map(({ done }) => done));
+}
+/** Leaves them as running at the next step; the next start takes them up. */
+export async function stopPublications(ctx: Pick<Ctx, 'db'>): Promise<void> {
+  for (const { ending } of inFlight.get(ctx.db) ?? []) ending.abort();
+  await publicationsSettled(ctx);
 }
 
-async function goLive(ctx: TenantCtx, id: string, revision: number, publishedBy: string | null): Promise<void> {
+/** The version that callers have so far, as it was published. */
+async function readPrevious(tx: Tx, ctx: TenantCtx, row: store.ApiSchemaRow) {
+  const before = await store.findPredecessor(tx, ctx.organizationId, row.version);
+  return before === undefined || before.bindings === null ? null : { ...before, bindings: before.bindings };
+}
+
+async function goLive(ctx: TenantCtx, row: store.ApiSchemaRow, publishedBy: string | null, proof: Proof): Promise<void> {
+  const { id, revision } = row;
   const available = await readAvailable(ctx);
   await inTransaction(ctx, async (tx) => {
-    const row = await getRow(tx, ctx, id, true);
-    if (row.status !== 'draft' || row.revision !== revision) return;
+    const now = await getRow(tx, ctx, id, true);
+    if (now.status !== 'draft' || now.revision !== revision) return;
     const document = documentOf(row);
-    const problems = validateDocument(document, available);
+    const summary = summaryOf(proof, row.endpoints, ctx.settings.proof.warnMs);
+    const tooSlow = refusalsOf(proof, row.endpoints, ctx.settings.readTimeoutMs);
+    const unready = validateDocument(document, available);
+    const bindings = bindDocument(document, available);
+    const previous = await readPrevious(tx, ctx, row);
+    const changes = previous === null || unready.length > 0 ? [] : compareVersions(previous, { ...document, bindings });
+    await store.saveReport(tx, ctx.organizationId, id, { revision, against: previous?.version ?? null, changes, pairs: proof.pairs });
+    const problems = [...unready, ...tooSlow];
     if (problems.length > 0) {
-      await store.setPublication(tx, ctx.organizationId, id, revision, {
-        status: 'failed',
-        progress: { step: 'checking', done: 0, total: 1 },
-        problems,
-      });
+      const step = unready.length > 0 ? 'checking' : 'trying its reads';
+      await store.setPublication(tx, ctx.organizationId, id, revision, failed(step, problems, summary));
       return;
     }
-    const bindings = bindDocument(document, available);
-    const before = await store.findPredecessor(tx, ctx.organizationId, row.version);
-    const previous =
-      before === undefined || before.bindings === null
-        ? null
-        : { version: before.version, endpoints: before.endpoints, bindings: before.bindings };
-    const openapi = describeVersion({
-      version: row.version,
-      name: row.name,
-      notes: row.notes,
-      draft: false,
-      endpoints: document.endpoints,
-      bindings,
-      previous,
-    });
-    const publication: Publication = { status: 'succeeded', progress: { step: 'live', done: 1, total: 1 }, problems: [] };
+    const { version, name, notes } = row;
+    const openapi = describeVersion({ version, name, notes, draft: false, endpoints: document.endpoints, bindings, previous });
+    const publication: Publication = { status: 'succeeded', progress: { step: 'live', done: 1, total: 1 }, problems: [], proof: summary };
     await store.goLive(tx, ctx.organizationId, id, { bindings, openapi, publication, published_by: publishedBy });
   });
 }
 
-async function buildIndexes(ctx: TenantCtx, row: store.ApiSchemaRow, note: (publication: Publication) => Promise<unknown>): Promise<void> {
+type Note = (publication: Publication) => Promise<unknown>;
+
+async function buildIndexes(ctx: TenantCtx, row: store.ApiSchemaRow, note: Note, signal: AbortSignal): Promise<void> {
   const document = documentOf(row);
   const wanted = indexesOf(document, bindDocument(document, await readAvailable(ctx)));
   let done = 0;
   for (const [recordType, specs] of wanted) {
+    signal.throwIfAborted();
     await rememberWantedIndexes(ctx, recordType, specs);
-    await buildWantedIndexes(ctx, recordType, async (built, of) => {
+    const onBuilt = async (built: number, of: number) => {
+      signal.throwIfAborted();
       await note(running(`building indexes of ${recordType}`, done + built, done + of));
       if (built === of) done += of;
-    });
+    };
+    await buildWantedIndexes(ctx, recordType, onBuilt, signal);
   }
 }
+
+const noteEveryMs = 1_000;
+
+async function tryReads(ctx: TenantCtx, row: store.ApiSchemaRow, note: Note, signal: AbortSignal): Promise<Proof> {
+  const document = documentOf(row);
+  let notedMs = ctx.clock.monotonicMs();
+  return proveVersion(ctx, document, bindDocument(document, await readAvailable(ctx)), {
+    ...ctx.settings.proof,
+    signal,
+    onProgress: async (done, total) => {
+      if (ctx.clock.monotonicMs() - notedMs < noteEveryMs) return;
+      notedMs = ctx.clock.monotonicMs();
+      await note(running('trying its reads', done, total));
+    },
+  });
+}
+
+const unfinished = {
+  path: '',
+  code: 'publication_failed',
+  message: 'The publication could not be finished; try again',
+  blocks: 'publish' as const,
+};
 
 /**
  * May be repeated after a crash at any point, and at the same time by another process that has just started: whatever either
  * notes or publishes is the revision that it began with.
  */
-async function finishPublication(ctx: TenantCtx, id: string, publishedBy: string | null): Promise<void> {
+async function finishPublication(ctx: TenantCtx, id: string, publishedBy: string | null, signal: AbortSignal): Promise<void> {
   const row = await inTransaction(ctx, (tx) => getRow(tx, ctx, id));
-  const note = (publication: Publication) =>
+  const note: Note = (publication) =>
     inTransaction(ctx, (tx) => store.setPublication(tx, ctx.organizationId, id, row.revision, publication));
   try {
-    await buildIndexes(ctx, row, note);
-    await goLive(ctx, id, row.revision, publishedBy);
+    await buildIndexes(ctx, row, note, signal);
+    const proof = await tryReads(ctx, row, note, signal);
+    await goLive(ctx, row, publishedBy, proof);
   } catch (error) {
+    if (signal.aborted) return;
     ctx.log.error({ err: error, apiSchemaId: id }, 'a publication failed');
-    const problems = [
-      { path: '', code: 'publication_failed', message: 'The publication could not be finished; try again', blocks: 'publish' as const },
-    ];
-    await note({ status: 'failed', progress: { step: 'failed', done: 0, total: 1 }, problems });
+    await note(failed('failed', [unfinished], null));
   }
 }
 
 const finishInBackground = (ctx: TenantCtx, id: string, publishedBy: string | null): void =>
-  track(
-    ctx,
-    finishPublication(ctx, id, publishedBy).catch((error: unknown) =>
+  track(ctx, (signal) =>
+    finishPublication(ctx, id, publishedBy, signal).catch((error: unknown) =>
       ctx.log.error({ err: error, apiSchemaId: id }, 'the end of a publication could not be noted; the next start tries again'),
     ),
   );

@@ -4,14 +4,16 @@ import { laterInstants } from '../arbitrary.ts';
 import type { BuilderGroup, Fixture } from '../builder.ts';
 
 const ownKey = async ({ ctx, organization }: Fixture) => ({ params: { id: (await makeKey(ctx, organization.id)).id } });
-const expiresAt = { 'body.expiresAt': fc.option(laterInstants) };
+/** Versions that a key names must exist; the fixture has none. */
+const fields = { 'body.expiresAt': fc.option(laterInstants), 'body.scopes.versions': fc.constant([]) };
 
 export const apiKeyBuilders: BuilderGroup = {
   builders: {
     listApiKeys: { build: () => ({}) },
-    createApiKey: { build: ({ next }) => ({ body: { name: `Key ${next()}` } }), fields: expiresAt, repeatable: true },
+    createApiKey: { build: ({ next }) => ({ body: { name: `Key ${next()}` } }), fields, repeatable: true },
     getApiKey: { build: ownKey },
-    updateApiKey: { build: async (fixture) => ({ ...(await ownKey(fixture)), body: { name: 'Other' } }), fields: expiresAt },
+    updateApiKey: { build: async (fixture) => ({ ...(await ownKey(fixture)), body: { name: 'Other' } }), fields },
+    getApiKeyUsage: { build: ownKey },
     deleteApiKey: { build: ownKey },
     rotateApiKey: { build: async (fixture) => ({ ...(await ownKey(fixture)), body: { gracePeriodSeconds: 60 } }), repeatable: true },
   },

@@ -12,7 +12,8 @@ type Status = 'draft' | 'published' | 'deprecated' | 'retired';
 async function insertVersion({ sql, organization, owner, next }: Fixture, status: Status): Promise<{ id: string; version: string }> {
   const id = newId();
   const version = `v${1_000 + next()}`;
-  const live = status === 'draft' ? {} : { bindings: '{}', openapi: '{}', published_at: '2026-03-02T10:00:00Z' };
+  const publication = JSON.stringify({ status: 'succeeded', progress: { step: 'live', done: 1, total: 1 }, problems: [] });
+  const live = status === 'draft' ? {} : { bindings: '{}', openapi: '{}', publication, published_at: '2026-03-02T10:00:00Z' };
   await sql(async (tx) => {
     await tx('api_schemas').insert({ id, organization_id: organization.id, version, status, created_by: owner.id, ...live });
   });
@@ -77,6 +78,7 @@ export const apiSchemaBuilders: BuilderGroup = {
       }),
       fields: { 'body.revision': asBuilt },
     },
+    getApiSchemaPublication: { build: liveOf },
     createApiSchemaVersion: { build: draftOf },
     diffApiSchema: {
       build: async (fixture) => ({ query: { against: (await insertVersion(fixture, 'draft')).version }, ...(await draftOf(fixture)) }),
@@ -86,6 +88,7 @@ export const apiSchemaBuilders: BuilderGroup = {
       build: async (fixture) => ({ ...(await liveOf(fixture)), body: { sunsetAt: null } }),
       fields: { 'body.sunsetAt': fc.option(laterInstants) },
     },
+    listApiSchemaCallers: { build: liveOf },
     retireApiSchema: {
       build: async (fixture) => ({ ...(await liveOf(fixture)), body: { undo: false } }),
       fields: { 'body.undo': asBuilt },

@@ -18,6 +18,7 @@ beforeAll(async () => {
   app = createApp(database.ctx);
   organizationId = (await makeOrganization(database.ctx)).id;
   owner = apiOf(app, (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret);
+  expect((await owner('post', '/api-schema', {})).body.version).toBe('v1');
 });
 afterAll(() => database.close());
 
@@ -70,6 +71,17 @@ describe('POST /api-keys', () => {
     expect(paths).toEqual(
       expect.arrayContaining(['name', 'scopes.versions[0]', 'scopes.resources[0]', 'scopes.permissions', 'scopes.more', 'expiresAt']),
     );
+  });
+
+  it('422 when it names versions that do not exist; one that a key has already may be gone', async () => {
+    const scopes = { versions: ['v1', 'v8', 'v9'] };
+    const refused = await owner('post', '/api-keys', { name: 'for later', scopes });
+    expect([refused.status, codesOf(refused)]).toEqual([422, ['unknown_version', 'unknown_version']]);
+    expect(refused.body.error.details[0].message).toContain('v8');
+    const { id } = await create(owner, { scopes: { versions: ['v1'] } });
+    expect(codesOf(await owner('patch', `/api-keys/${id}`, { scopes: { versions: ['v1', 'v9'] } }))).toEqual(['unknown_version']);
+    await change(id, { scope_versions: ['v7', 'v1'] });
+    expect((await owner('patch', `/api-keys/${id}`, { scopes: { versions: ['v7'] } })).status).toBe(200);
   });
 
   it('422 when the key would already be expired', async () => {
@@ -279,5 +291,51 @@ describe('GET /api-keys', () => {
     await owner('delete', `/api-keys/${a.id}`);
     expect(await ids('q=zebra&status=revoked')).toEqual([a.id]);
     expect((await owner('get', '/api-keys?status=lost')).status).toBe(400);
+  });
+});
+
+describe('GET /api-keys/{id}/usage', () => {
+  const row = (day: string, version: string, resource: string, counts: number[]) => {
+    const [succeeded = 0, notModified = 0, refused = 0, failed = 0] = counts;
+    return { day, version, resource, succeeded, not_modified: notModified, refused, failed };
+  };
+
+  it('adds the calls up by day, version and resource, within the days asked for', async () => {
+    const { id } = await create(owner, {});
+    const { id: other } = await create(owner, {});
+    await inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
+      tx('api_key_usage').insert(
+        [
+          { ...row('2026-01-31', 'v1', 'invoices', [10, 5, 2, 1]), api_key_id: id },
+          { ...row('2026-01-31', 'v1', '', [1]), api_key_id: id },
+          { ...row('2026-02-01', 'v2', 'invoices', [100]), api_key_id: id },
+          { ...row('2026-02-01', '', '', [0, 0, 7]), api_key_id: id },
+          { ...row('2026-02-01', 'v1', 'invoices', [1_000_000]), api_key_id: other },
+        ].map((counted) => ({ organization_id: organizationId, ...counted })),
+      ),
+    );
+    const usage = async (query: string) => (await owner('get', `/api-keys/${id}/usage?from=2026-01-01&to=2026-12-31${query}`)).body;
+    expect(await usage('')).toEqual({
+      data: [
+        { day: '2026-02-01', version: 'v2', resource: 'invoices', requests: 100, succeeded: 100, notModified: 0, refused: 0, failed: 0 },
+        { day: '2026-02-01', version: null, resource: null, requests: 7, succeeded: 0, notModified: 0, refused: 7, failed: 0 },
+        { day: '2026-01-31', version: 'v1', resource: 'invoices', requests: 18, succeeded: 10, notModified: 5, refused: 2, failed: 1 },
+        { day: '2026-01-31', version: 'v1', resource: null, requests: 1, succeeded: 1, notModified: 0, refused: 0, failed: 0 },
+      ],
+      pagination: { total: 4, page: 1, pageSize: 25, totalPages: 1 },
+    });
+    const brief = async (query: string) =>
+      (await usage(query)).data.map(
+        (one: Record<string, unknown>) => `${one['day']} ${one['version']} ${one['resource']} ${one['requests']}`,
+      );
+    expect(await brief('&groupBy=resource')).toEqual(['null null invoices 118', 'null null null 8']);
+    expect(await brief('&groupBy=version,day&version=v1')).toEqual(['2026-01-31 v1 null 19']);
+    const later = await owner('get', `/api-keys/${id}/usage?from=2026-02-01&to=2026-02-01&groupBy=day`);
+    expect(later.body.data.map(({ requests }: { requests: number }) => requests)).toEqual([107]);
+    expect(await brief('&groupBy=version&version=v2')).toEqual(['null v2 null 100']);
+    expect(await brief('&pageSize=1&page=3')).toEqual(['2026-01-31 v1 invoices 18']);
+    expect((await owner('get', `/api-keys/${id}/usage`)).body.data).toEqual([]);
+    for (const wrong of ['groupBy=hour', 'groupBy=', 'from=2026-02-30', 'from=0000-01-01', 'until=2026-01-01'])
+      expect([wrong, (await owner('get', `/api-keys/${id}/usage?${wrong}`)).status]).toEqual([wrong, 400]);
   });
 });

@@ -273,7 +273,9 @@ describe('POST /api-schema/{id}/new-version and GET /diff', () => {
 describe('POST /api-schema/{id}/deprecate and /retire', () => {
   it('announce, end and bring back a version', async () => {
     const made = await published();
-    const { secret } = await makeKey(database.ctx, organizationId);
+    const { id, secret } = await makeKey(database.ctx, organizationId);
+    const { id: refused } = await makeKey(database.ctx, organizationId);
+    const today = new Date().toISOString().slice(0, 10);
     const call = async () => {
       const fresh = createApp(database.ctx);
       return supertest(fresh)
@@ -287,8 +289,23 @@ describe('POST /api-schema/{id}/deprecate and /retire', () => {
     expect(deprecated.body).toMatchObject({ status: 'deprecated', sunsetAt: '2998-12-31T23:00:00Z' });
     const answered = await call();
     expect([answered.status, answered.headers['sunset']]).toEqual([200, 'Mon, 31 Dec 2998 23:00:00 GMT']);
-    expect((await move('deprecate', {})).body.sunsetAt).toBeNull();
-    expect((await move('retire')).body.status).toBe('retired');
+    // Announced long ago: another sunset doesn't make that another day.
+    await inOrganization((tx) => tx('api_schemas').where({ id: made.id }).update({ deprecated_at: '2026-01-31T00:00:00Z' }));
+    expect((await move('deprecate', {})).body).toMatchObject({ sunsetAt: null, deprecatedAt: '2026-01-31T00:00:00Z' });
+    expect((await call()).headers['deprecation']).toBe(`@${Date.UTC(2026, 0, 31) / 1_000}`);
+    expect((await owner('get', `/api-schema/${made.id}/callers`)).body.data).toEqual([]);
+    await inOrganization((tx) =>
+      tx.raw(
+        `insert into api_key_usage (organization_id, api_key_id, day, version, resource, succeeded, not_modified, refused)
+         values (:o, :k, now(), :v, 'customers', 2, 1, 5), (:o, :k, now() - interval '3 days', :v, '', 4, 0, 0), (:o, :k, now() - interval '40 days', :v, 'customers', 9, 0, 0),
+                (:o, :refused, now(), :v, 'customers', 0, 0, 9), (:o, :k, now(), 'v999', 'customers', 7, 0, 0)`,
+        { o: organizationId, k: id, v: made.version, refused },
+      ),
+    );
+    const callers = [{ apiKeyId: id, name: expect.any(String), status: 'active', requests: 7, lastDay: today }];
+    const retired = (await move('retire')).body;
+    expect([retired.status, retired.callers]).toEqual(['retired', callers]);
+    expect((await owner('get', `/api-schema/${made.id}/callers`)).body).toMatchObject({ data: callers, pagination: { total: 1 } });
     expect((await call()).status).toBe(410);
     expect(codesOf(await move('retire'))).toEqual(['illegal_transition']);
     expect(codesOf(await move('deprecate'))).toEqual(['illegal_transition']);

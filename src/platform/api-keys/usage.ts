@@ -1,0 +1,91 @@
+// Reads what was counted of the calls of the public interface; src/public/usage.ts counts, and the database adds up.
+import type { RequestCtx } from '../../core/ctx.ts';
+import { notFound } from '../../core/errors.ts';
+import { readPage } from '../../db/page.ts';
+import { inTransaction, type Tx } from '../../db/transaction.ts';
+import { type PageQuery, toPage } from '../../http/page.ts';
+import type { UsageGroup } from './api-keys.schemas.ts';
+import { type ApiKeyRow, findApiKeyRow, keyStatus } from './api-keys.store.ts';
+
+type UsageFilter = {
+  /** Days, both included. */
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+  readonly groupBy: readonly UsageGroup[];
+  readonly version?: string | undefined;
+  readonly resource?: string | undefined;
+};
+
+const kinds = ['succeeded', 'not_modified', 'refused', 'failed'] as const;
+const allKinds = kinds.join(' + ');
+const today = "(now() at time zone 'UTC')::date";
+const usualDays = 30;
+
+type UsageRow = Partial<Record<UsageGroup, string>> & Record<(typeof kinds)[number], string>;
+
+const view = (row: UsageRow) => {
+  const counts = {
+    succeeded: Number(row.succeeded),
+    notModified: Number(row.not_modified),
+    refused: Number(row.refused),
+    failed: Number(row.failed),
+  };
+  const requests = counts.succeeded + counts.notModified + counts.refused + counts.failed;
+  return { day: row.day ?? null, version: row.version || null, resource: row.resource || null, requests, ...counts };
+};
+
+function usageQuery(tx: Tx, organizationId: string, keyId: string, { from, to, groupBy, version, resource }: UsageFilter) {
+  const counted = tx('api_key_usage')
+    .where({ organization_id: organizationId, api_key_id: keyId })
+    .whereRaw(`day >= coalesce(?::date, ${today} - ${usualDays - 1}) and day <= coalesce(?::date, ${today})`, [from ?? null, to ?? null])
+    .groupBy(...groupBy)
+    .select(...groupBy, ...kinds.map((kind) => tx.raw('sum(??)::bigint as ??', [kind, kind])));
+  if (version !== undefined) counted.where({ version });
+  if (resource !== undefined) counted.where({ resource });
+  const query = tx.from(counted.as('u')).select('*');
+  if (groupBy.includes('day')) query.orderBy('day', 'desc');
+  return query.orderByRaw(`${allKinds} desc`).orderBy(groupBy.filter((group) => group !== 'day'));
+}
+
+export const readUsage = (ctx: RequestCtx, id: string, page: PageQuery, filter: UsageFilter) =>
+  inTransaction(ctx, async (tx) => {
+    if ((await findApiKeyRow(tx, ctx.organizationId, id)) === undefined) throw notFound('API key');
+    const { rows, total } = await readPage<UsageRow>(usageQuery(tx, ctx.organizationId, id, filter), page);
+    return toPage(rows.map(view), total, page);
+  });
+
+type VersionCaller = { apiKeyId: string; name: string; status: ApiKeyRow['status']; requests: number; lastDay: string };
+
+/** How far back a version's callers are named. */
+const callerDays = 30;
+
+/** Keys that a version answered in the last 30 days, whoever called last first. */
+export async function callersOf(
+  tx: Tx,
+  organizationId: string,
+  version: string,
+  page: PageQuery,
+): Promise<{ rows: VersionCaller[]; total: number }> {
+  const counted = tx('api_key_usage as u')
+    .where({ 'u.organization_id': organizationId, version })
+    .whereRaw(`day > ${today} - ${callerDays} and succeeded + not_modified > 0`)
+    .groupBy('api_key_id')
+    .select('api_key_id', tx.raw('sum(succeeded + not_modified)::bigint as requests'), tx.raw('max(day) as last_day'));
+  const query = tx
+    .from(counted.as('u'))
+    .join('api_keys as k', 'k.id', 'u.api_key_id')
+    .select('k.id', 'k.name', 'u.requests', 'u.last_day', tx.raw(`${keyStatus} as status`))
+    .orderBy([{ column: 'u.last_day', order: 'desc' }, { column: 'u.requests', order: 'desc' }, 'k.id']);
+  type Row = { id: string; name: string; status: ApiKeyRow['status']; requests: string; last_day: string };
+  const { rows, total } = await readPage<Row>(query, page);
+  return {
+    rows: rows.map((row) => ({
+      apiKeyId: row.id,
+      name: row.name,
+      status: row.status,
+      requests: Number(row.requests),
+      lastDay: row.last_day,
+    })),
+    total,
+  };
+}

@@ -1,0 +1,59 @@
+// Which reads a version offers: each filter, and none, with each sort in both directions. Pure.
+import type { CompiledEndpoint } from './compile.ts';
+
+/** `filter` is a parameter's name, null for the list without one; `sort` null for the endpoint's own order by id. */
+export type Pair = {
+  readonly resource: string;
+  readonly filter: string | null;
+  readonly sort: string | null;
+  readonly order: 'asc' | 'desc';
+};
+
+type Endpoint = Pick<CompiledEndpoint, 'name' | 'filters' | 'sorts' | 'defaultSort'>;
+
+export const countPairs = (endpoints: readonly Endpoint[]): number =>
+  endpoints.reduce((sum, endpoint) => sum + (endpoint.filters.size + 1) * ordersOf(endpoint).length, 0);
+
+/**
+ * Every pair of every endpoint. What any caller meets comes first: each order without a filter and each filter in the default order,
+ * which together try every index; of the resources in `few` there is no more than that. In the others filters and sorts take turns:
+ * wherever the list is cut off, each was tried with about as many others. There may be millions, so they are made as they are asked for.
+ */
+export function* pairsOf(endpoints: readonly Endpoint[], few: ReadonlySet<string> = new Set()): Generator<Pair> {
+  const tables = endpoints.map((endpoint) => ({
+    resource: endpoint.name,
+    filters: [null, ...endpoint.filters.keys()],
+    orders: ordersOf(endpoint),
+  }));
+  for (const { resource, filters, orders } of tables) {
+    for (const order of orders) yield { resource, filter: null, ...order };
+    for (const filter of filters.slice(1)) for (const order of orders.slice(0, 1)) yield { resource, filter, ...order };
+  }
+  const many = tables.filter(({ resource }) => !few.has(resource));
+  const rounds = Math.max(0, ...many.map(({ orders }) => orders.length));
+  for (let round = 0; round < rounds; round += 1) {
+    for (const { resource, filters, orders } of many) {
+      if (round >= orders.length) continue;
+      for (const [row, filter] of filters.entries()) {
+        const column = (round + row) % orders.length;
+        const order = orders[column];
+        if (row > 0 && column > 0 && order !== undefined) yield { resource, filter, ...order };
+      }
+    }
+  }
+}
+
+/** The default one first. */
+function ordersOf({ sorts, defaultSort }: Endpoint): Pick<Pair, 'sort' | 'order'>[] {
+  const own = [...sorts].find(([, { column }]) => column === defaultSort.column.column)?.[0] ?? null;
+  const others = [...sorts.keys()].filter((name) => name !== own);
+  const back = defaultSort.order === 'asc' ? 'desc' : 'asc';
+  return [
+    { sort: own, order: defaultSort.order },
+    { sort: own, order: back },
+    ...others.flatMap((sort) => [
+      { sort, order: 'asc' as const },
+      { sort, order: 'desc' as const },
+    ]),
+  ];
+}

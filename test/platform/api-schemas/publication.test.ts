@@ -1,0 +1,159 @@
+// What publishing shows before a version goes live, and what becomes of it when its process ends.
+import type { Express } from 'express';
+import type { Knex } from 'knex';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../../src/app.ts';
+import { openDb, openKnex } from '../../../src/db/connect.ts';
+import { publicationsSettled, resumePublications, stopPublications } from '../../../src/platform/api-schemas/publication.ts';
+import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { loadInvoices } from '../../public/fixture.ts';
+import { type Api, apiOf } from '../../setup/api.ts';
+import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
+import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { until } from '../../setup/until.ts';
+
+const invoices = {
+  name: 'invoices',
+  recordType: 'invoice',
+  fields: [
+    { name: 'number', source: 'tranid' },
+    { name: 'modifiedAt', source: 'lastmodified' },
+  ],
+  filters: [{ field: 'number', operators: ['eq', 'starts_with'] }],
+  sorts: ['number'],
+};
+
+let database: TestDatabase;
+let admin: Knex;
+let app: Express;
+let secret: string;
+let owner: Api;
+let table: string;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  admin = openKnex(database.address, null, 2);
+  app = createApp(database.ctx);
+  const { id } = await makeOrganization(database.ctx);
+  const rows = Array.from({ length: 200 }, (_, index) => ({ id: index + 1, tranid: `INV${index}` }));
+  table = `${tenantSchema(id)}."${await loadInvoices(database.ctx, id, rows)}"`;
+  ({ secret } = await makeKey(database.ctx, id, { permissions: ['write'] }));
+  owner = apiOf(app, secret);
+});
+afterAll(async () => {
+  await publicationsSettled(database.ctx);
+  await admin.destroy();
+  await database.close();
+});
+
+type Made = { id: string; version: string; revision: number };
+const draft = async (endpoint: object = invoices): Promise<Made> => (await owner('post', '/api-schema', { endpoints: [endpoint] })).body;
+const read = async (id: string) => (await owner('get', `/api-schema/${id}`)).body;
+const publish = async ({ id, revision }: Made, api = owner): Promise<void> => {
+  expect((await api('post', `/api-schema/${id}/publish`, { revision })).status).toBe(202);
+};
+const published = async (): Promise<Made> => {
+  const made = await draft();
+  await publish(made);
+  await publicationsSettled(database.ctx);
+  expect(await read(made.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded' } });
+  return made;
+};
+
+describe('GET /api-schema/{id}/publication', () => {
+  it('says what each read takes, what changed for callers, and warns of slow ones', async () => {
+    const base = await published();
+    const next = await draft({ ...invoices, filters: [{ field: 'number', operators: ['eq', 'null'] }] });
+    expect((await owner('get', `/api-schema/${next.id}/publication`)).status).toBe(404);
+    const strict = { ...database.ctx, settings: { ...testSettings, proof: { ...testSettings.proof, warnMs: 0, fewRecords: 0 } } };
+    await publish(next, apiOf(createApp(strict), secret));
+    await publicationsSettled(database.ctx);
+    const { publication } = await read(next.id);
+    // No filter, the id and two operators, with two sorts in two directions.
+    expect(publication).toMatchObject({
+      status: 'succeeded',
+      problems: [],
+      proof: { pairs: 16, tried: 16, slowestMs: expect.any(Number) },
+    });
+    expect(publication.proof.warnings).toHaveLength(20);
+    expect(publication.proof.warnings.map(({ path }: { path: string }) => path)).toContain('endpoints[0].filters[0].operators[0]');
+    const { body } = await owner('get', `/api-schema/${next.id}/publication`);
+    expect(body).toMatchObject({ ...publication, against: base.version, madeAt: expect.stringMatching(/Z$/) });
+    expect(body.changes.map(({ path, breaking }: { path: string; breaking: boolean }) => [path, breaking])).toEqual([
+      ['invoices.filters.number_starts_with', true],
+      ['invoices.filters.number_null', false],
+    ]);
+    const slowest = body.pairs.map(({ trials }: { trials: { ms: number }[] }) => Math.max(...trials.map(({ ms }) => ms)));
+    expect(slowest).toEqual([...slowest].sort((a, b) => b - a));
+    const own = body.pairs.find(({ filter, sort }: { filter: string; sort: string }) => filter === 'number' && sort === 'number');
+    expect(own.trials.map(({ value, rows }: { value: string; rows: number }) => [value, rows])).toEqual([
+      ['common', 1],
+      ['rare', 1],
+      ['absent', 0],
+    ]);
+  });
+
+  it('refuses a version with a read that callers would never see the end of, and says what to change', async () => {
+    const timeoutMs = 150;
+    const hasty = openDb(database.address, database.address, { control: 4, data: 2 }, timeoutMs);
+    const slow = { ...database.ctx, db: hasty, settings: { ...testSettings, readTimeoutMs: timeoutMs } };
+    // Some records take their time, whoever reads them: all of them take twice what is allowed.
+    await admin.raw(
+      `alter table ${table} enable row level security, force row level security;
+       create policy slow on ${table} using (case when id % 10 = 0 then pg_sleep(0.015) is not null else true end)`,
+    );
+    try {
+      const made = await draft();
+      await publish(made, apiOf(createApp(slow), secret));
+      await publicationsSettled(slow);
+      const refused = await read(made.id);
+      expect(refused).toMatchObject({ status: 'draft', publication: { status: 'failed', proof: { tried: expect.any(Number) } } });
+      const [problem] = refused.publication.problems;
+      expect([problem.code, problem.blocks]).toEqual(['too_slow', 'publish']);
+      expect(problem.message).toMatch(/^invoices\?.*takes longer than the 150 ms .*leave out the (filter|sort) .*READ_TIMEOUT_MS/);
+      await admin.raw(`alter table ${table} disable row level security, no force row level security`);
+      await publish(made);
+      await publicationsSettled(database.ctx);
+      expect(await read(made.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded', problems: [] } });
+    } finally {
+      await admin.raw(`alter table ${table} disable row level security, no force row level security; drop policy slow on ${table}`);
+      await hasty.close();
+    }
+  });
+
+  it('a process that died while it built an index leaves nothing half made', async () => {
+    await published();
+    const indexes = async () =>
+      (
+        await admin.raw(
+          'select indexrelid::regclass::text as name, indisvalid as valid from pg_index where indrelid = ?::regclass and not indisprimary order by 1',
+          [table],
+        )
+      ).rows;
+    const before = await indexes();
+    expect(before.length).toBeGreaterThan(0);
+    await admin.raw('update pg_index set indisvalid = false where indrelid = ?::regclass and not indisprimary', [table]);
+    await published();
+    expect(await indexes()).toEqual(before.map(({ name }: { name: string }) => ({ name, valid: true })));
+  });
+
+  it('is left as it is when the service stops in the middle of an index, and goes on at the next start', async () => {
+    const made = await draft({ ...invoices, sorts: ['modifiedAt'] });
+    // A concurrent build waits for whoever may be writing.
+    const writing = await admin.transaction();
+    try {
+      await writing.raw(`lock table ${table} in row exclusive mode`);
+      await publish(made);
+      const building = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+        and query like 'create index concurrently%'`;
+      await until(async () => ((await admin.raw(building)).rows.length > 0 ? true : undefined));
+      await stopPublications(database.ctx);
+    } finally {
+      await writing.rollback();
+    }
+    expect(await read(made.id)).toMatchObject({ status: 'draft', publication: { status: 'running' } });
+    await Promise.all([resumePublications(database.ctx), resumePublications(database.ctx)]);
+    await publicationsSettled(database.ctx);
+    expect(await read(made.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded' } });
+  });
+});

@@ -1,0 +1,123 @@
+// A published version is a promise to programs nobody here knows: its answers are kept as files and compared to the letter, before
+// and after everything that may happen around it. A file that differs is a broken promise, not a file to be written anew.
+import { readFileSync } from 'node:fs';
+import type { Express } from 'express';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { callerOf, type InvoiceRow, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from './fixture.ts';
+
+const line = (item: string, quantity: number) => ({ item, 'item.name': `Name of ${item}`, quantity, secretcost: 1 });
+const rows: InvoiceRow[] = [
+  {
+    id: 1,
+    tranid: 'INV-001',
+    status: 'open',
+    total: '10.50',
+    seq: '1',
+    paid: false,
+    trandate: '2026-01-31',
+    lastmodified: '2026-01-31T10:20:30.123456Z',
+    entity: '7',
+    entityName: 'Café "Zürich" \\ Söhne',
+    lines: JSON.stringify([line('a', 1), line('b', 2.25)]),
+  },
+  { id: 2, tranid: '', total: '12345678901234567890.123456789', seq: '9007199254740993', trandate: '2026-01-31' },
+  { id: 3, tranid: 'inv-002', status: 'paid', total: '-0.10', seq: '-1', paid: true, lastmodified: '2026-02-01T00:00:00Z', lines: '[]' },
+  {
+    id: 10,
+    tranid: 'ß\n\u{1f600}',
+    status: 'Open',
+    total: '10.5',
+    paid: true,
+    trandate: '0001-01-01',
+    lastmodified: '1970-01-01T00:00:00Z',
+  },
+];
+const addresses = [
+  '/v1/invoices',
+  '/v1/invoices?pageSize=2&page=2',
+  '/v1/invoices?page=9',
+  '/v1/invoices?sort=total&order=desc&fields=total,totalText',
+  '/v1/invoices?sort=modified&fields=modified',
+  '/v1/invoices?status_not=open&date=2026-01-31',
+  '/v1/invoices?total_gte=10.5&number_starts_with=INV',
+  '/v1/invoices?customerName_contains=%C3%BCrich&fields=customerName',
+  '/v1/invoices?modified_after=2026-01-31&fields=id',
+  '/v1/invoices?seq=9007199254740993&paid_null=true',
+  '/v1/invoices/1',
+  '/v1/invoices/10?fields=number',
+  '/v1/invoices/4',
+  '/v1/invoices?totl=1',
+];
+
+const kept = readFileSync(new URL('golden/v1.txt', import.meta.url), 'utf8');
+
+let database: TestDatabase;
+let organizationId: string;
+let app: Express;
+let secret: string;
+
+beforeAll(async () => {
+  database = await testDatabase({ settings: { trustMs: 0 } });
+  organizationId = (await makeOrganization(database.ctx)).id;
+  await loadInvoices(database.ctx, organizationId, rows);
+  await publishVersion(database.ctx, organizationId);
+  app = publicApp(database.ctx);
+  ({ secret } = await makeKey(database.ctx, organizationId));
+});
+afterAll(() => database.close());
+
+async function answers(): Promise<string> {
+  const texts: string[] = [];
+  for (const address of addresses) {
+    const { status, text, headers } = await callerOf(app, { secret, organizationId })(address);
+    const shown = text.replace(/"requestId":"[^"]*"/, '"requestId":"…"');
+    texts.push(`${address}\n${status} ${headers['content-type']}\n${headers['link'] ?? 'no links'}\n${shown}\n`);
+  }
+  return texts.join('\n');
+}
+const described = async () => {
+  const { text, headers } = await callerOf(app, { secret, organizationId })('/openapi/v1');
+  return [text, headers['etag']];
+};
+const inWarehouse = (sql: string) => database.ctx.db.data.query(sql.replaceAll('$schema', tenantSchema(organizationId)));
+
+describe('a published version', () => {
+  it('answers as the kept answers say', async () => {
+    expect(await answers()).toBe(kept);
+  });
+
+  it('and goes on so after fields vanished or changed their type, a new table, and later versions', async () => {
+    const description = await described();
+    await inWarehouse(`update $schema.record_columns set state = 'vanished' where field in ('status', 'entity')`);
+    await inWarehouse(`update $schema.record_columns set state = 'replaced' where field = 'total'`);
+    await inWarehouse(
+      `insert into $schema.record_columns (record_type, column_name, field, part, type, state, position)
+       values ('invoice', 'f_total_2', 'total', 'value', 'text', 'live', 90), ('invoice', 'f_memo', 'memo', 'value', 'text', 'live', 91)`,
+    );
+    const table = await loadInvoices(database.ctx, organizationId, rows);
+    await inWarehouse(`alter table $schema.${table} add f_total_2 text collate "C", add f_memo text collate "C"`);
+    await inWarehouse(`update $schema.${table} set f_total_2 = 'ten', f_memo = 'new'`);
+    await publishVersion(database.ctx, organizationId, {
+      version: 'v2',
+      endpoints: [
+        {
+          ...invoicesEndpoint,
+          fields: [
+            { name: 'total', source: 'total' },
+            { name: 'number', source: 'memo' },
+          ],
+          filters: [{ field: 'total', operators: ['contains'] }],
+          sorts: ['total'],
+          defaultSort: { field: 'total', order: 'desc' },
+        },
+      ],
+    });
+    const later = await callerOf(app, { secret, organizationId })('/v2/invoices/1').expect(200);
+    expect(later.body.data).toEqual({ id: '1', total: 'ten', number: 'new' });
+    expect(await answers()).toBe(kept);
+    expect(await described()).toEqual(description);
+  });
+});

@@ -1,0 +1,158 @@
+// What publishing shows about the reads of a version, over enough records that an index makes a difference.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TenantCtx } from '../../src/core/ctx.ts';
+import { openDb } from '../../src/db/connect.ts';
+import { compileSchema } from '../../src/public/compile.ts';
+import { bindDocument, indexesOf, proveVersion, readAvailable, SchemaDocument } from '../../src/public/index.ts';
+import { pairsOf } from '../../src/public/proof-pairs.ts';
+import { type ColumnSample, trialValues } from '../../src/public/proof-values.ts';
+import type { ProofOptions } from '../../src/public/prove.ts';
+import { buildWantedIndexes, rememberWantedIndexes } from '../../src/sync/index.ts';
+import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { makeOrganization } from '../setup/organization.ts';
+import { type InvoiceRow, invoicesEndpoint, loadInvoices } from './fixture.ts';
+
+const count = 20_000;
+/** One in a hundred is open; totals are all different; a name comes every seventy records. */
+const rows: InvoiceRow[] = Array.from({ length: count }, (_, index) => ({
+  id: index + 1,
+  tranid: `INV${index}`,
+  status: index % 100 === 0 ? 'open' : 'paid',
+  total: `${(index * 7919) % count}.5`,
+  trandate: `2026-0${1 + (index % 9)}-1${index % 10}`,
+  entityName: `Customer ${index % 70}`,
+}));
+const document = SchemaDocument.parse({
+  endpoints: [
+    {
+      ...invoicesEndpoint,
+      filters: [
+        { field: 'status', operators: ['eq', 'not', 'null'] },
+        { field: 'total', operators: ['gt'] },
+        { field: 'customerName', operators: ['contains'] },
+      ],
+      sorts: ['date', 'total'],
+    },
+  ],
+});
+
+let database: TestDatabase;
+let ctx: TenantCtx;
+let table: string;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  const { id } = await makeOrganization(database.ctx);
+  ctx = { ...database.ctx, organizationId: id };
+  table = await loadInvoices(ctx, id, rows);
+  await ctx.db.control.raw(`analyze ${tenantSchema(id)}."${table}"`);
+});
+afterAll(() => database.close());
+
+const usual: ProofOptions = {
+  mostPairs: 2_000,
+  fewRecords: 0,
+  budgetMs: 600_000,
+  warnMs: 250,
+  onProgress: async () => undefined,
+  signal: new AbortController().signal,
+};
+const prove = async (options: Partial<ProofOptions> = {}, on: TenantCtx = ctx) =>
+  proveVersion(on, document, bindDocument(document, await readAvailable(ctx)), { ...usual, ...options });
+const readsOf = ({ pairs }: Awaited<ReturnType<typeof prove>>) =>
+  pairs.flatMap(({ trials, ...pair }) => trials.map((trial) => ({ ...pair, ...trial })));
+
+/** Five filters and the id, and none; two sorts and the id, each in two directions. */
+const all = 7 * 6;
+
+describe('proving a version', () => {
+  it('runs every pair with values that many, few and no records have, and says how each was read', async () => {
+    const before = readsOf(await prove());
+    const rare = (reads: typeof before) =>
+      reads.find(({ filter, sort, value }) => filter === 'status' && sort === 'total' && value === 'rare');
+    expect(rare(before)).toMatchObject({ rows: count / 100, byIndex: false });
+
+    for (const [recordType, specs] of indexesOf(document, bindDocument(document, await readAvailable(ctx)))) {
+      await rememberWantedIndexes(ctx, recordType, specs);
+      await buildWantedIndexes(ctx, recordType, async () => undefined);
+    }
+    const told: number[] = [];
+    const proof = await prove({ onProgress: async (done) => told.push(done) });
+    expect([proof.total, proof.pairs.length, told.at(-1), proof.timedOut]).toEqual([all, all, all, []]);
+    expect(new Set(proof.pairs.map(({ filter, sort, order }) => `${filter} ${sort} ${order}`)).size).toBe(all);
+    const reads = readsOf(proof);
+    const selected = (filter: string | null) =>
+      Object.fromEntries(reads.filter((read) => read.filter === filter).map(({ value, rows }) => [value, rows]));
+    expect(selected(null)).toEqual({ all: count });
+    expect(selected('status')).toEqual({ common: count * 0.99, rare: count / 100, absent: 0 });
+    expect(selected('status_not')).toEqual({ common: count / 100, rare: count * 0.99, absent: count });
+    expect(selected('status_null')).toEqual({ common: count, rare: 0 });
+    expect(selected('customerName_contains')).toMatchObject({ common: count, absent: 0 });
+    expect(selected('total_gt')).toEqual({ common: count - 1, rare: expect.closeTo(count / 1_000, -1.5), absent: 0 });
+    expect(rare(reads)).toMatchObject({ byIndex: true });
+    expect(reads.filter(({ ms, firstMs }) => !(ms > 0 && firstMs > 0))).toEqual([]);
+  });
+
+  it('keeps to its bounds, and tries every filter and every sort before it pairs the rest', async () => {
+    expect((await prove({ mostPairs: 5 })).pairs).toHaveLength(5);
+    expect(await prove({ budgetMs: 0 })).toMatchObject({ total: all, pairs: [] });
+    const few = await prove({ fewRecords: count });
+    expect([few.total, few.pairs.length]).toEqual([all, 6 + 6]);
+    await expect(prove({ signal: AbortSignal.abort() })).rejects.toThrow(/abort/i);
+    const bound = compileSchema({ ...document, bindings: bindDocument(document, await readAvailable(ctx)), id: '', version: '' });
+    const half = [...pairsOf([...bound.endpoints.values()])].slice(0, all / 2);
+    expect(new Set(half.map(({ filter }) => filter)).size).toBe(7);
+    expect(new Set(half.map(({ sort, order }) => `${sort} ${order}`)).size).toBe(6);
+  });
+
+  it('names what runs into the time that a read may take, and soon gives up', async () => {
+    const hasty = openDb(database.address, database.address, { control: 1, data: 1 }, 200);
+    // Two hundred records take two milliseconds each, whoever reads them: to count all of them takes twice what is allowed.
+    await ctx.db.data.query(
+      `alter table ${tenantSchema(ctx.organizationId)}.${table} enable row level security, force row level security;
+       create policy slow on ${tenantSchema(ctx.organizationId)}.${table} using (case when f_status = 'open' then pg_sleep(0.002) is not null else true end)`,
+    );
+    try {
+      const { timedOut, pairs } = await prove({}, { ...ctx, db: hasty });
+      expect(timedOut).toContainEqual(expect.objectContaining({ resource: 'invoices', filter: expect.any(String), counting: true }));
+      expect([timedOut.length, pairs.length < all]).toEqual([3, true]);
+    } finally {
+      await ctx.db.data.query(
+        `alter table ${tenantSchema(ctx.organizationId)}.${table} disable row level security, no force row level security`,
+      );
+      await hasty.close();
+    }
+  });
+});
+
+describe('the values', () => {
+  const sample: ColumnSample = {
+    common: '5',
+    rare: '7',
+    prefix: null,
+    least: '1',
+    most: '9',
+    nearLeast: '2',
+    nearMost: '8',
+    beneath: null,
+    beyond: null,
+    mostlyNull: true,
+  };
+  it.each([
+    ['eq', 'integer', 'common 5, rare 7'],
+    ['gt', 'integer', 'common 1, rare 8'],
+    ['lte', 'number', 'common 9, rare 2'],
+    ['null', 'date', 'common true, rare false'],
+    ['starts_with', 'text', 'rare 7, absent no such value 2e31ef95'],
+    ['contains', 'text', 'absent no such value 2e31ef95'],
+  ] as const)('of %s over %s leave out what there is none of', (operator, type, expected) => {
+    const found = trialValues({ operator, column: { column: 'c', type } }, sample).map(({ kind, text }) => `${kind} ${text}`);
+    expect(found.join(', ').replace(/value [0-9a-f]{8}/, 'value 2e31ef95')).toBe(expected);
+  });
+  it('of a yes-or-no field with one value in it are that one and the other', () => {
+    const one = { ...sample, common: 'true', rare: 'true' };
+    const texts = trialValues({ operator: 'eq', column: { column: 'c', type: 'boolean' } }, one).map(({ text }) => text);
+    expect(texts).toEqual(['true', 'false']);
+  });
+});

@@ -1,0 +1,122 @@
+// Who called what: counted in memory, brought to the database in one statement, added up over processes.
+import { randomBytes } from 'node:crypto';
+import type { Express } from 'express';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { readConfig } from '../../src/config.ts';
+import { openKnex } from '../../src/db/connect.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { openUsage, type Usage } from '../../src/public/index.ts';
+import { startService } from '../../src/service.ts';
+import { type TestDatabase, testClock, testDatabase } from '../setup/database.ts';
+import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { callerOf, loadInvoices, publicApp, publishVersion } from './fixture.ts';
+
+const clock = testClock();
+let database: TestDatabase;
+let organizationId: string;
+let app: Express;
+let usage: Usage;
+let key: { id: string; secret: string };
+
+beforeAll(async () => {
+  database = await testDatabase({ clock, settings: { trustMs: 0 } });
+  organizationId = (await makeOrganization(database.ctx)).id;
+  await loadInvoices(database.ctx, organizationId, [{ id: 1 }, { id: 2 }]);
+  await publishVersion(database.ctx, organizationId);
+  await publishVersion(database.ctx, organizationId, { version: 'v2', status: 'retired' });
+  usage = openUsage(database.ctx, { flushEveryMs: 3_600_000 });
+  app = publicApp(database.ctx, usage);
+  key = await makeKey(database.ctx, organizationId);
+});
+afterAll(async () => {
+  await usage.stop();
+  await database.close();
+});
+
+const call = (path: string, headers: Record<string, string> = {}) => callerOf(app, { secret: key.secret, organizationId })(path, headers);
+const counted = () =>
+  inTransaction({ db: database.ctx.db, organizationId }, async (tx) => {
+    const rows = await tx('api_key_usage').where({ api_key_id: key.id }).orderBy(['day', 'version', 'resource']).select('*');
+    return rows.map((row) => `${row.day} ${row.version}/${row.resource} ${row.succeeded} ${row.not_modified} ${row.refused} ${row.failed}`);
+  });
+
+it('counts each call once, by what it named and how it was answered, and adds up', async () => {
+  const { headers } = await call('/v1/invoices');
+  await call('/v1/invoices', { 'if-none-match': String(headers['etag']) }).expect(304);
+  await call('/v1/invoices/1').expect(200);
+  await call('/v1/invoices?color=red').expect(400);
+  await call('/openapi/v1').expect(200);
+  await call('/v1/made-up').expect(404);
+  await call('/v77/made-up').expect(404);
+  await call('/v2/invoices').expect(410);
+  expect(await counted()).toEqual([]);
+  await usage.flush();
+  const first = ['2026-03-02 / 0 0 1 0', '2026-03-02 v1/ 1 0 1 0', '2026-03-02 v1/invoices 2 1 1 0', '2026-03-02 v2/invoices 0 0 1 0'];
+  expect(await counted()).toEqual(first);
+  await usage.flush();
+  expect(await counted()).toEqual(first);
+
+  const other = openUsage(database.ctx);
+  clock.advance(86_400_000);
+  for (const one of [usage, other]) one.note({ apiKeyId: key.id, version: 'v1', resource: 'invoices' }, 503);
+  await Promise.all([usage.flush(), other.stop()]);
+  expect(await counted()).toEqual([...first, '2026-03-03 v1/invoices 0 0 0 2']);
+});
+
+it('keeps what could not be brought, and counts on meanwhile', async () => {
+  const admin = openKnex(database.address, null, 1);
+  const grown = async (): Promise<number> =>
+    (await counted()).filter((row) => row.includes('v9/')).reduce((sum, row) => sum + Number(row.split(' ')[2]), 0);
+  try {
+    await admin.raw('revoke execute on function add_api_key_usage from portal_service');
+    usage.note({ apiKeyId: key.id, version: 'v9', resource: 'a' }, 200);
+    const failing = usage.flush();
+    usage.note({ apiKeyId: key.id, version: 'v9', resource: 'a' }, 200);
+    usage.note({ apiKeyId: key.id, version: 'v9', resource: 'b' }, 200);
+    await failing;
+    expect(await grown()).toBe(0);
+    await admin.raw('grant execute on function add_api_key_usage to portal_service');
+    await usage.flush();
+    expect(await grown()).toBe(3);
+  } finally {
+    await admin.destroy();
+  }
+});
+
+it('is complete when the service has stopped', async () => {
+  const config = readConfig({
+    PORT: '0',
+    LOG_LEVEL: 'silent',
+    SYNC_WORKERS: '0',
+    ENCRYPTION_KEY: `test:${randomBytes(32).toString('base64')}`,
+  });
+  const service = await startService(config, { control: database.address, data: database.address, embedded: undefined });
+  const headers = { authorization: `Bearer ${key.secret}`, 'x-tenant-id': organizationId };
+  const { status } = await fetch(`${service.localUrl}/api/public/v1/invoices`, { headers });
+  await service.stop();
+  expect(status).toBe(200);
+  const today = new Date().toISOString().slice(0, 10);
+  expect(await counted()).toContain(`${today} v1/invoices 1 0 0 0`);
+});
+
+it('bounds what may wait, and a key that is gone spoils nothing', async () => {
+  const small = openUsage(database.ctx, { mostWaiting: 2 });
+  small.note({ apiKeyId: '018f0000-0000-7000-8000-000000000000', version: 'v8', resource: 'a' }, 200);
+  small.note({ apiKeyId: key.id, version: 'v8', resource: 'a' }, 200);
+  small.note({ apiKeyId: key.id, version: 'v8', resource: 'b' }, 200);
+  await small.stop();
+  expect((await counted()).filter((row) => row.includes('v8/'))).toEqual(['2026-03-03 v8/a 1 0 0 0']);
+});
+
+it('is kept for thirteen months', async () => {
+  const [{ recent }] = (
+    await database.ctx.db.control.raw("select ((now() at time zone 'UTC')::date - interval '12 months')::date as recent")
+  ).rows;
+  await inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
+    tx('api_key_usage').insert(
+      ['2020-01-01', recent].map((day) => ({ organization_id: organizationId, api_key_id: key.id, day, version: 'v7', resource: '' })),
+    ),
+  );
+  await database.ctx.db.control.raw('select prune_api_key_usage()');
+  expect((await counted()).filter((row) => row.includes('v7/'))).toEqual([`${recent} v7/ 0 0 0 0`]);
+});
