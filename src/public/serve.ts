@@ -2,10 +2,9 @@
 // 401 · 400 tenant · 403 tenant · 403 scopes · 404 · 410 · 400 parameters, and only then 304 or a read.
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Ctx, TenantCtx } from '../core/ctx.ts';
+import type { Ctx, Principal, TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
-import type { FoundApiKey } from '../identity/api-key.store.ts';
-import { type Authenticate, assertPermission, assertScopes, assertTenant, openAuthenticate } from './authorize.ts';
+import { type Authenticate, assertPermission, assertScopes, assertTenant, identifyMember, openAuthenticate } from './authorize.ts';
 import { readAvailable } from './available.ts';
 import { bindDocument } from './bind.ts';
 import type { CompiledEndpoint } from './compile.ts';
@@ -32,6 +31,7 @@ import { openTrusted, type Trusted } from './trusted.ts';
 import { isRecordId } from './values.ts';
 import {
   findDraft,
+  findPredecessor,
   findVersion,
   isVersionLabel,
   openPublishedContent,
@@ -58,7 +58,9 @@ export type Exchange = {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   readonly baseUrl: string;
-  onCaller(key: FoundApiKey): void;
+  /** The value of the session's cookie; it opens descriptions, never records. */
+  session(): string | undefined;
+  onCaller(caller: { readonly organizationId: string; readonly credential: Principal['credential'] }): void;
 };
 
 const mostVersions = 10_000;
@@ -87,14 +89,17 @@ const nothingHere = (): AppError =>
 export async function answer(service: PublicService, exchange: Exchange): Promise<void> {
   const { req } = exchange;
   const target = readTarget(req.url ?? '');
+  const session = target.kind === 'description' && req.headers.authorization === undefined ? exchange.session() : undefined;
+  if (session !== undefined) return describeToMember(service, exchange, session, target.version);
   const key = await service.authenticate(req.headers);
-  exchange.onCaller(key);
-  assertTenant(key, req.headers);
+  exchange.onCaller({ organizationId: key.organization.id, credential: { kind: 'api-key', id: key.id } });
+  assertTenant(key.organization.id, req.headers);
   if (target.version === '') throw nothingHere();
   assertScopes(key, target.version, target.resource === '' ? null : target.resource);
   setCacheHeaders(exchange.res);
   const tenant: TenantCtx = { ...service.ctx, organizationId: key.organization.id };
-  if (target.kind === 'description') return describe(service, exchange, tenant, key, target.version);
+  if (target.kind === 'description')
+    return describe(service, exchange, tenant, target.version, () => assertPermission(key, 'api-schema:read'));
   const { state, endpoint } = await findEndpoint(service, tenant, target);
   setDeprecation(exchange.res, state, exchange.baseUrl, endpoint.name);
   const read: ReadContext = { exchange, tenant, version: state.version, endpoint, reader: readerOf(service, tenant) };
@@ -208,10 +213,26 @@ async function planExisting(read: ReadContext, id: string): Promise<RecordPlan> 
   }
 }
 
-async function describe(service: PublicService, exchange: Exchange, tenant: TenantCtx, key: FoundApiKey, version: string): Promise<void> {
+/** For the reference page of someone who is signed in at the management interface. */
+async function describeToMember(service: PublicService, exchange: Exchange, session: string, version: string): Promise<void> {
+  const { organization, credential } = await identifyMember(service.ctx, session, exchange.req.headers);
+  exchange.onCaller({ organizationId: organization.id, credential });
+  if (version === '') throw nothingHere();
+  setCacheHeaders(exchange.res);
+  await describe(service, exchange, { ...service.ctx, organizationId: organization.id }, version, () => undefined);
+}
+
+async function describe(
+  service: PublicService,
+  exchange: Exchange,
+  tenant: TenantCtx,
+  version: string,
+  assertMayReadDraft: () => void,
+): Promise<void> {
   const { req, res, baseUrl } = exchange;
+  res.appendHeader('Vary', 'Cookie');
   if (/(^|&)draft=true(&|$)/.test(queryTextOf(req.url ?? ''))) {
-    assertPermission(key, 'api-schema:read');
+    assertMayReadDraft();
     const text = await describeDraft(tenant, version);
     assertDescriptionParameters(req);
     return sendJson(req, res, [tenant.organizationId, 'draft', version, createHash('sha256').update(text).digest('base64url')], text);
@@ -234,7 +255,7 @@ async function describeDraft(tenant: TenantCtx, version: string): Promise<string
     endpoints: draft.endpoints,
     bindings,
     draft: true,
-    previous: null,
+    previous: (await findPredecessor(tenant, version)) ?? null,
   });
 }
 

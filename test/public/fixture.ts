@@ -4,6 +4,7 @@ import supertest from 'supertest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { newId } from '../../src/core/id.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
+import { sessionCookie } from '../../src/http/authenticate.ts';
 import { errorHandler, unknownAddress } from '../../src/http/errors.ts';
 import { requestLog } from '../../src/http/request-log.ts';
 import { bindDocument, describeVersion, publicRouter, readAvailable, SchemaDocument, validateDocument } from '../../src/public/index.ts';
@@ -217,6 +218,7 @@ export function publicApp(ctx: Ctx): Express {
   app.use(
     '/api/public',
     publicRouter(ctx, {
+      sessionCookie,
       referencePage: (_req, res) => {
         res.type('html').send('<!doctype html><title>reference</title>');
       },
