@@ -1,0 +1,205 @@
+// Sends one request and shows what came back. It goes to this page's own origin with both headers and without cookies; nothing of it
+// is cached. JSON is shown with its digits as they came; anything else is saved as a file, however long it is.
+import { button, copyButton, make } from './dom.js';
+import { showText } from './json-text.js';
+
+const isJson = (type) => /^application\/([\w.-]+\+)?json\b/i.test(type ?? '');
+
+export function sizeText(bytes) {
+  if (bytes < 1_000) return `${bytes} B`;
+  return bytes < 1_000_000 ? `${(bytes / 1_000).toFixed(1)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+const durationText = (ms) => (ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`);
+
+/** Same-origin addresses by relation, from a `Link` header. */
+function linksOf(header) {
+  const found = [...(header ?? '').matchAll(/<([^>]*)>\s*;\s*rel="?([^",;]+)"?/g)];
+  return new Map(found.map(([, target, rel]) => [rel, new URL(target, location.href)]).filter(([, url]) => url.origin === location.origin));
+}
+
+function saveFile(blob, name) {
+  const address = URL.createObjectURL(blob);
+  make('a', { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 60_000);
+}
+
+const handOverEvery = 8 << 20;
+
+/** Collects a body of any length. What is collected is handed to the browser in blobs, which it may keep on disk. */
+async function collect(response, onProgress) {
+  const reader = response.body.getReader();
+  const blobs = [];
+  let chunks = [];
+  let waiting = 0;
+  let bytes = 0;
+  for (let read = await reader.read(); !read.done; read = await reader.read()) {
+    chunks.push(read.value);
+    waiting += read.value.length;
+    bytes += read.value.length;
+    onProgress(bytes);
+    if (waiting < handOverEvery) continue;
+    blobs.push(new Blob(chunks));
+    chunks = [];
+    waiting = 0;
+  }
+  return new Blob([...blobs, ...chunks], { type: response.headers.get('content-type') ?? '' });
+}
+
+const headerList = (headers) =>
+  make(
+    'details',
+    { class: 'headers' },
+    make('summary', {}, `${headers.length} headers`),
+    make(
+      'dl',
+      {},
+      headers.map(([name, value]) => make('div', {}, make('dt', {}, name), make('dd', {}, value))),
+    ),
+  );
+
+function pagesText(text) {
+  try {
+    const { data, pagination } = JSON.parse(text);
+    const { page, totalPages, total } = pagination;
+    const records = total === 1 ? '1 record' : `${total.toLocaleString('en')} records`;
+    if (total === 0) return 'No record fits.';
+    if (data.length === 0) return `Beyond the end: ${records} on ${totalPages} pages.`;
+    return `Page ${page} of ${totalPages}, ${records}`;
+  } catch {
+    return '';
+  }
+}
+
+const relations = [
+  ['first', 'First'],
+  ['prev', 'Previous'],
+  ['next', 'Next'],
+  ['last', 'Last'],
+];
+
+function pageButtons(links, text, follow) {
+  const words = pagesText(text);
+  if (words === '' && ![...links.keys()].some((rel) => rel === 'next' || rel === 'prev')) return null;
+  return make(
+    'div',
+    { class: 'pages', role: 'group', 'aria-label': 'Pages of this answer' },
+    make('span', {}, words),
+    relations.map(([rel, label]) => {
+      const url = links.get(rel);
+      return links.size > 0 && button(label, () => follow(url), { class: 'small', disabled: url === undefined, 'data-rel': rel });
+    }),
+  );
+}
+
+const hints = {
+  304: 'Not modified: what you hold is still the newest.',
+  401: 'The key is no longer valid. Use another one.',
+  503: 'The service cannot answer right now. Try again in a moment.',
+};
+
+/** The parts of an answer's body. Whole and cut texts alike can be copied and saved as they came. */
+function bodyParts(text, type, name) {
+  if (text === '') return [];
+  const { nodes, isCut } = showText(text, isJson(type));
+  const body = make('pre', { class: 'body', tabindex: 0, role: 'region', 'aria-label': 'Body of the answer' }, nodes);
+  const tools = make(
+    'div',
+    { class: 'row tools' },
+    isCut && make('span', { class: 'hint' }, 'Too long to show whole.'),
+    copyButton(
+      'Copy the answer',
+      () => (text.length > 1_000_000 ? text : body.textContent),
+      () => body,
+    ),
+    button('Save', () => saveFile(new Blob([text], { type }), name), { class: 'small', 'aria-label': 'Save the answer' }),
+  );
+  return [tools, body];
+}
+
+const statusLine = (response, startedMs, bytes) =>
+  make(
+    'p',
+    { class: 'status' },
+    make(
+      'span',
+      { class: response.ok ? 'code good' : response.status === 304 ? 'code' : 'code bad' },
+      `${response.status} ${response.statusText}`.trim(),
+    ),
+    ` ${durationText(performance.now() - startedMs)} · ${sizeText(bytes)}`,
+  );
+
+/**
+ * The place for answers of one operation: `{element, send, cancel}`. `send` takes `{url, accept, headers}`; `follow` is called with
+ * the address of a neighbouring page, `again` with the ETag that the reader holds and its address.
+ */
+export function answerPlace({ fileName, follow, again }) {
+  const status = make('div', { role: 'status', class: 'answer-status' });
+  const rest = make('div', {});
+  const element = make('section', { class: 'answer', 'aria-label': 'Answer', hidden: true }, status, rest);
+  let running = null;
+
+  const nameFor = (type) => `${fileName}.${isJson(type) ? 'json' : /csv/.test(type) ? 'csv' : /ndjson/.test(type) ? 'ndjson' : 'txt'}`;
+
+  async function showSaved(response, type, startedMs, shown) {
+    const blob = await collect(response, (bytes) => {
+      shown.textContent = `${sizeText(bytes)} received…`;
+    });
+    saveFile(blob, nameFor(type));
+    const start = await blob.slice(0, 2_000).text();
+    status.replaceChildren(statusLine(response, startedMs, blob.size), make('p', {}, `Saved as ${nameFor(type)}.`));
+    const lines = start.split('\n').slice(0, 5).join('\n');
+    rest.prepend(make('pre', { class: 'body', tabindex: 0, role: 'region', 'aria-label': 'Start of the file' }, lines));
+  }
+
+  async function showBody(response, type, startedMs) {
+    const text = await response.text();
+    const hint = hints[response.status];
+    status.replaceChildren(statusLine(response, startedMs, new Blob([text]).size), ...(hint === undefined ? [] : [make('p', {}, hint)]));
+    const tag = response.headers.get('etag');
+    const parts = [
+      pageButtons(linksOf(response.headers.get('link')), text, follow),
+      ...bodyParts(text, type, nameFor(type)),
+      tag !== null &&
+        again !== undefined &&
+        button('Ask again with this ETag', () => again(tag, new URL(response.url)), { class: 'small' }),
+    ];
+    rest.prepend(...parts.filter((each) => each));
+  }
+
+  async function send({ url, accept, headers }) {
+    running?.abort();
+    const own = new AbortController();
+    running = own;
+    element.hidden = false;
+    element.setAttribute('aria-busy', 'true');
+    const progress = make('p', {}, 'Waiting for the answer…');
+    status.replaceChildren(progress);
+    rest.replaceChildren();
+    const startedMs = performance.now();
+    try {
+      const response = await fetch(url, {
+        headers: { ...headers, accept },
+        cache: 'no-store',
+        credentials: 'omit',
+        redirect: 'error',
+        signal: own.signal,
+      });
+      const type = response.headers.get('content-type') ?? '';
+      rest.append(make('p', { class: 'sent' }, make('code', {}, `GET ${url.pathname}${url.search}`)), headerList([...response.headers]));
+      await (response.ok && !isJson(type) ? showSaved(response, type, startedMs, progress) : showBody(response, type, startedMs));
+    } catch {
+      if (running !== own) return;
+      const text = own.signal.aborted
+        ? 'Stopped; nothing was saved.'
+        : 'No whole answer came: the service cannot be reached, or the connection broke. Nothing was saved.';
+      status.replaceChildren(make('p', { class: 'problem' }, text));
+    } finally {
+      if (running === own) {
+        running = null;
+        element.removeAttribute('aria-busy');
+      }
+    }
+  }
+
+  return { element, send, cancel: () => running?.abort() };
+}

@@ -1,0 +1,104 @@
+// The list of resources and operations, and the search in it. Ctrl+K goes to the search, arrow keys go through what it found.
+import { make } from './dom.js';
+
+const textOf = ({ summary, path, id, parameters }) => [summary, path, id, ...parameters.map(({ name }) => name)].join(' ').toLowerCase();
+
+/** Every word of the search must stand somewhere. */
+const fits = (text, words) => words.every((word) => text.includes(word));
+
+function entriesOf(model, hrefOf) {
+  return model.resources.map((resource) => {
+    const operations = resource.operations.map((operation) => ({
+      text: textOf(operation),
+      at: operation.id,
+      item: make('li', {}, make('a', { href: hrefOf(operation.id) }, operation.summary)),
+    }));
+    const sublist = make(
+      'ul',
+      {},
+      operations.map(({ item }) => item),
+    );
+    const link = make('a', { class: 'resource-link', href: hrefOf(resource.name) }, resource.name);
+    const text = `${resource.name} ${resource.description}`.toLowerCase();
+    return { at: resource.name, text, link, sublist, operations, item: make('li', {}, link, sublist) };
+  });
+}
+
+/** `{element, mark}`; `mark` tells which resource and which operation are shown. */
+export function navigation(model, hrefOf, onChoice) {
+  const entries = entriesOf(model, hrefOf);
+  const search = make('input', { id: 'search', type: 'search', autocomplete: 'off', placeholder: 'Ctrl K', 'aria-describedby': 'found' });
+  const found = make('p', { id: 'found', class: 'hint', role: 'status' });
+  const guide = make('a', { href: hrefOf('guide'), class: 'resource-link' }, 'Guide');
+  let current = 'guide';
+
+  const update = () => {
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let count = 0;
+    for (const { at, text, sublist, operations, item } of entries) {
+      const isNamed = fits(text, words);
+      for (const operation of operations) {
+        operation.item.hidden = words.length > 0 && !fits(`${text} ${operation.text}`, words);
+        if (!operation.item.hidden) count += 1;
+      }
+      item.hidden = words.length > 0 && !isNamed && operations.every((operation) => operation.item.hidden);
+      sublist.hidden = words.length === 0 && at !== current;
+    }
+    guide.parentElement.hidden = words.length > 0;
+    found.textContent = words.length === 0 ? '' : count === 0 ? 'Nothing found' : count === 1 ? '1 operation' : `${count} operations`;
+  };
+
+  const links = () => [...element.querySelectorAll('a')].filter((link) => link.offsetParent !== null);
+  const move = (step) => {
+    const all = links();
+    const index = all.indexOf(document.activeElement);
+    const next = index + step;
+    if (next < 0) search.focus();
+    else all[Math.min(next, all.length - 1)]?.focus();
+  };
+  const element = make(
+    'nav',
+    { id: 'navigation', 'aria-label': 'Resources and operations' },
+    make('label', { for: 'search' }, 'Find an operation'),
+    search,
+    found,
+    make(
+      'ul',
+      { class: 'entries' },
+      make('li', {}, guide),
+      entries.map(({ item }) => item),
+    ),
+  );
+  element.addEventListener('keydown', (event) => {
+    const steps = { ArrowDown: 1, ArrowUp: -1 };
+    if (event.key in steps) {
+      event.preventDefault();
+      move(steps[event.key]);
+    } else if (event.key === 'Escape') {
+      search.value = '';
+      update();
+      search.focus();
+    } else if (event.key === 'Enter' && event.target === search && search.value !== '') {
+      links()
+        .find((link) => !link.classList.contains('resource-link'))
+        ?.click();
+    }
+  });
+  element.addEventListener('click', (event) => event.target.closest('a') !== null && onChoice());
+  search.addEventListener('input', update);
+  update();
+  return {
+    element,
+    focus: () => search.focus(),
+    mark(resource, operation) {
+      current = resource;
+      for (const { link, at, operations } of [{ link: guide, at: 'guide', operations: [] }, ...entries]) {
+        setCurrent(link, at === resource && operation === null);
+        for (const each of operations) setCurrent(each.item.firstChild, each.at === operation);
+      }
+      update();
+    },
+  };
+}
+
+const setCurrent = (link, isCurrent) => (isCurrent ? link.setAttribute('aria-current', 'page') : link.removeAttribute('aria-current'));
