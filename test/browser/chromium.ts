@@ -1,7 +1,8 @@
 // A real browser before the real application. It can reach loopback alone, and everything that a page asks for, complains about
 // or refuses is recorded.
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import type { Express } from 'express';
@@ -75,6 +76,16 @@ export async function readTraces({ context, page, requested }: Visit): Promise<s
     inputs: [...document.querySelectorAll('input, textarea')].map((input) => input.value),
   }))()`);
   return JSON.stringify([held, requested, await context.storageState({ indexedDB: true })]);
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What axe finds that keeps people from using the page as it is now: rule, element and reason, gravest impacts only. */
+export async function graveViolations(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  return page.evaluate<string[]>(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ' ' + html.slice(0, 200) + ' ' + failureSummary)))`);
 }
 
 export async function saveScreenshot(page: Page, name: string, fullPage = false): Promise<void> {

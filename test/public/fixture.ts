@@ -176,7 +176,13 @@ export async function bumpGeneration(ctx: Ctx, organizationId: string, rowCount:
   );
 }
 
-type PublishOptions = { version?: string; status?: string; endpoints?: readonly unknown[]; sunsetAt?: string | null };
+type PublishOptions = {
+  version?: string;
+  status?: string;
+  endpoints?: readonly unknown[];
+  sunsetAt?: string | null;
+  describe?: (text: string) => string;
+};
 
 export async function publishVersion(ctx: Ctx, organizationId: string, options: PublishOptions = {}): Promise<string> {
   const { version = 'v1', status = 'published' } = options;
@@ -186,15 +192,8 @@ export async function publishVersion(ctx: Ctx, organizationId: string, options: 
   const problems = validateDocument(document, available);
   if (status !== 'draft' && problems.length > 0) throw new Error(JSON.stringify(problems));
   const bindings = bindDocument(document, available);
-  const openapi = describeVersion({
-    version,
-    name: 'Test',
-    notes: '',
-    endpoints: document.endpoints,
-    bindings,
-    draft: false,
-    previous: null,
-  });
+  const described = { version, name: 'Test', notes: '', endpoints: document.endpoints, bindings, draft: false, previous: null };
+  const openapi = (options.describe ?? ((text) => text))(describeVersion(described));
   const id = newId();
   await inTransaction(tenant, async (tx) => {
     await tx('api_schemas').insert({

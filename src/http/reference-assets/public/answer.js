@@ -83,7 +83,7 @@ function pageButtons(links, text, follow) {
   return make(
     'div',
     { class: 'pages', role: 'group', 'aria-label': 'Pages of this answer' },
-    make('span', {}, words),
+    make('span', { class: 'where' }, words),
     relations.map(([rel, label]) => {
       const url = links.get(rel);
       return links.size > 0 && button(label, () => follow(url), { class: 'small', disabled: url === undefined, 'data-rel': rel });

@@ -97,6 +97,7 @@ export function navigation(model, hrefOf, onChoice) {
         for (const each of operations) setCurrent(each.item.firstChild, each.at === operation);
       }
       update();
+      element.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' });
     },
   };
 }

@@ -39,7 +39,12 @@ export function guideView(model, hrefOf) {
           'ul',
           { class: 'cards' },
           model.resources.map((resource) =>
-            make('li', {}, make('a', { href: hrefOf(resource.name) }, resource.name), make('p', { class: 'hint' }, resource.description)),
+            make(
+              'li',
+              {},
+              make('a', { href: hrefOf(resource.name) }, make('strong', {}, resource.name)),
+              make('p', { class: 'hint' }, resource.description),
+            ),
           ),
         ),
     shown.map(({ title, text }) => make('section', { class: 'guide-part' }, make('h3', {}, title), prose(text, 4))),
