@@ -262,6 +262,12 @@ describe('the public reference', () => {
     await send(made, 'getShell');
     expect(await textOf(await saving)).toContain('<title>API reference · Portal Service</title>');
     await shell.getByText('Saved as').waitFor();
+    const list = operation(made, 'listInvoices');
+    await list.getByRole('button', { name: 'First five' }).click();
+    const example = list.getByRole('region', { name: 'Example of the request' });
+    expect(await example.innerText()).toContain('pageSize=5');
+    await list.getByLabel('Answer as').selectOption('text/csv');
+    expect(await example.innerText()).toMatch(/invoices' [^?]*'Accept: text\/csv'[^?]*--output 'invoices.csv'$/);
     await made.page.getByRole('link', { name: 'Guide' }).click();
     expect(await made.page.locator('.guide .prose').first().innerHTML()).toBe(
       '<p>A &lt;b&gt;bold&lt;/b&gt; word, a link and a picture.</p>',

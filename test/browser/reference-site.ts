@@ -26,13 +26,14 @@ const manyEndpoints = [
   ...Array.from({ length: 49 }, (_, index) => ({ ...invoicesEndpoint, name: `resource-${index + 2}` })),
 ];
 
-/** Adds the page itself to a description, as JSON or HTML: what the reference must do with media types that it never met. */
+/** Lists as CSV too, and the page itself as JSON or HTML: what the reference must do with media types that it never met. */
 function describeShell(text: string): string {
   const described = JSON.parse(text);
   const content = { 'application/json': { schema: {} }, 'text/html': { schema: { type: 'string' } } };
   described.paths['/openapi/v1/preview'] = {
     get: { operationId: 'getShell', tags: ['invoices'], summary: 'The shell', responses: { 200: { description: 'It.', content } } },
   };
+  described.paths['/v5/invoices'].get.responses[200].content['text/csv'] = { schema: { type: 'string' } };
   described.info.description = 'A <b>bold</b> word, [a link](javascript:alert(1)) and ![a picture](https://elsewhere.example/x.png).';
   return JSON.stringify(described);
 }

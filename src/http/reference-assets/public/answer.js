@@ -2,8 +2,7 @@
 // is cached. JSON is shown with its digits as they came; anything else is saved as a file, however long it is.
 import { button, copyButton, make } from './dom.js';
 import { showText } from './json-text.js';
-
-const isJson = (type) => /^application\/([\w.-]+\+)?json\b/i.test(type ?? '');
+import { isJson } from './samples.js';
 
 export function sizeText(bytes) {
   if (bytes < 1_000) return `${bytes} B`;
@@ -84,10 +83,9 @@ function pageButtons(links, text, follow) {
     'div',
     { class: 'pages', role: 'group', 'aria-label': 'Pages of this answer' },
     make('span', { class: 'where' }, words),
-    relations.map(([rel, label]) => {
-      const url = links.get(rel);
-      return links.size > 0 && button(label, () => follow(url), { class: 'small', disabled: url === undefined, 'data-rel': rel });
-    }),
+    relations
+      .filter(([rel]) => links.has(rel) || (words !== '' && links.size > 0))
+      .map(([rel, label]) => button(label, () => follow(links.get(rel)), { class: 'small', disabled: !links.has(rel) })),
   );
 }
 

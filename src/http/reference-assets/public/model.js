@@ -22,7 +22,10 @@ const formats = { date: 'date', 'date-time': 'time', uuid: 'id', uri: 'address' 
 export function typeText(root, given) {
   const schema = resolve(root, given);
   if (schema.enum !== undefined) return 'choice';
-  const alternatives = (schema.anyOf ?? schema.oneOf ?? []).map((each) => typeText(root, { type: schema.type, ...resolve(root, each) }));
+  const alternatives = (schema.anyOf ?? schema.oneOf ?? [])
+    .map((each) => ({ type: schema.type, ...resolve(root, each) }))
+    .filter(({ type }) => type !== 'null')
+    .map((each) => typeText(root, each));
   if (alternatives.length > 0) return [...new Set(alternatives)].join(' or ');
   const types = typesOf(schema).filter((type) => type !== 'null');
   if (types.length === 0) return schema.properties === undefined ? 'any' : 'object';
@@ -35,7 +38,7 @@ export function typeText(root, given) {
     .join(' or ');
 }
 
-const isNullable = (schema) => typesOf(schema).includes('null');
+const isNullable = (schema) => typesOf(schema).includes('null') || (schema.anyOf ?? schema.oneOf ?? []).some(({ type }) => type === 'null');
 
 /** The bounds of a schema in words; empty when it has none. */
 function boundsText(schema) {

@@ -5,7 +5,7 @@ import { button, copyButton, freshId, make } from './dom.js';
 import { showText } from './json-text.js';
 import { phrase, prose } from './prose.js';
 import { requestForm } from './request-form.js';
-import { samples } from './samples.js';
+import { isJson, samples } from './samples.js';
 
 let language = Object.keys(samples)[0];
 
@@ -140,6 +140,7 @@ function requestPanel(operation, form, access) {
     };
   };
   const update = () => {
+    form.setWhole(media !== false && !isJson(media.value));
     code.textContent = samples[language](request());
   };
   const headersOf = (own) => ({ ...Object.fromEntries(own), ...access.headers() });

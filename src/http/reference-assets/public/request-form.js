@@ -53,6 +53,7 @@ function control(parameter, attributes) {
 }
 
 const readControl = (element, { isRepeated }) => {
+  if (element.disabled) return [];
   if (element.matches('fieldset')) return [...element.querySelectorAll(':checked')].map(({ value }) => value);
   const values = isRepeated ? element.value.split('\n') : [element.value];
   return values.map((value) => value.trim()).filter((value) => value !== '');
@@ -146,6 +147,8 @@ const plainSection = (title, rows) =>
     rows.map(({ row }) => row),
   );
 
+const pageParameters = new Set(['page', 'pageSize']);
+
 const encodeList = (values) => values.map(encodeURIComponent).join(',');
 
 function addressOf(operation, rows) {
@@ -164,7 +167,7 @@ function addressOf(operation, rows) {
 }
 
 /**
- * `{element, read, fill, firstMissing}`. `read` answers the path with its query, and the headers; `fill` takes values by name and
+ * `{element, read, fill, setWhole, firstMissing}`. `read` answers the path with its query, and the headers; `fill` takes values by name and
  * empties the rest; `firstMissing` is the control of a required value that isn't given.
  */
 export function requestForm(operation, onChange) {
@@ -208,6 +211,10 @@ export function requestForm(operation, onChange) {
     fill(values) {
       for (const row of rows) fillControl(row.element, [values[row.parameter.name] ?? []].flat().map(String));
       changed();
+    },
+    /** A list as a whole has no pages: what chooses one is not sent. */
+    setWhole(isWhole) {
+      for (const { element, parameter } of rows) if (pageParameters.has(parameter.name)) element.disabled = isWhole;
     },
     firstMissing: () => rows.find((row) => row.parameter.required && readControl(row.element, row.parameter).length === 0)?.element,
   };

@@ -1,7 +1,7 @@
 // The request of the form as a program's lines. The key is always a placeholder: samples are pasted and photographed.
 
 const placeholder = 'YOUR_API_KEY';
-const isJson = (type) => /^application\/([\w.-]+\+)?json\b/i.test(type);
+export const isJson = (type) => /^application\/([\w.-]+\+)?json\b/i.test(type ?? '');
 
 const headersOf = ({ tenant, accept, headers }) => [
   ['Authorization', `Bearer ${placeholder}`],
@@ -26,7 +26,10 @@ function curl(request) {
 function javascript(request) {
   const reading = isJson(request.accept)
     ? ['const { data } = await response.json();']
-    : ['const lines = response.body.pipeThrough(new TextDecoderStream());', 'for await (const text of lines) console.log(text);'];
+    : [
+        'const chunks = response.body.pipeThrough(new TextDecoderStream());',
+        'for await (const text of chunks) process.stdout.write(text);',
+      ];
   return [
     `const response = await fetch(${literal(request.url)}, {`,
     '  headers: {',

@@ -5,15 +5,38 @@ import { phrase, prose, sectionsOf } from './prose.js';
 
 const isAboutChanges = ({ title }) => /^Changes from /i.test(title);
 
-/** The difference from the version before, if the description tells it: `{title, text, count, breaking}`. */
-export function changesOf(description) {
+/** The difference from the version before, if the description tells it: `{title, text, breaking, others}`, those two as lines. */
+function changesOf(description) {
   const section = sectionsOf(description).find(isAboutChanges);
   if (section === undefined) return undefined;
-  const lines = section.text.split('\n').filter((line) => /^\s*[-*] /.test(line));
-  return { ...section, count: lines.length, breaking: lines.filter((line) => /\*\*Breaking/i.test(line)).length };
+  const lines = section.text.split('\n').flatMap((line) => /^\s*[-*] (.*)/.exec(line)?.[1] ?? []);
+  const isBreaking = (line) => /^\*\*Breaking/i.test(line);
+  return { ...section, breaking: lines.filter(isBreaking), others: lines.filter((line) => !isBreaking(line)) };
 }
 
-const countText = ({ count, breaking }) => (count === 0 ? 'none' : `${count}${breaking === 0 ? '' : `, ${breaking} of them breaking`}`);
+const fewChanges = 8;
+const changeList = (lines) =>
+  lines.length > 0 &&
+  make(
+    'ul',
+    {},
+    lines.map((line) => make('li', {}, phrase(line))),
+  );
+
+/** What breaks callers comes first; the rest is folded where it is long. */
+function changesSection({ title, text, breaking, others }) {
+  const count = breaking.length + others.length;
+  const counted = breaking.length > 0 ? `${count}, ${breaking.length} of them breaking` : String(count);
+  const rest = changeList(others);
+  return make(
+    'section',
+    { class: breaking.length > 0 ? 'changes breaking' : 'changes' },
+    make('h3', {}, title, count > 0 && make('span', { class: 'tag' }, counted)),
+    count === 0 && prose(text, 4),
+    changeList(breaking),
+    others.length > fewChanges ? make('details', {}, make('summary', {}, `${others.length} that break nothing`), rest) : rest,
+  );
+}
 
 export function guideView(model, hrefOf) {
   const changes = changesOf(model.description);
@@ -25,13 +48,7 @@ export function guideView(model, hrefOf) {
     { class: 'guide' },
     make('h2', { tabindex: -1 }, model.title),
     isIntroduction && prose(first.text, 3),
-    changes !== undefined &&
-      make(
-        'section',
-        { class: changes.breaking > 0 ? 'changes breaking' : 'changes' },
-        make('h3', {}, changes.title, make('span', { class: 'tag' }, countText(changes))),
-        prose(changes.text, 4),
-      ),
+    changes !== undefined && changesSection(changes),
     make('h3', {}, 'Resources'),
     model.resources.length === 0
       ? make('p', {}, 'This version has no resources yet.')
@@ -88,13 +105,13 @@ function fieldList(fields, operation) {
 
 const manyFields = 60;
 /** Fields in a block that opens, open from the start unless there are very many. */
-function fieldsBlock(fields, operation) {
+function fieldsBlock(title, fields, operation) {
   return (
     fields.length > 0 &&
     make(
       'details',
       { class: 'fields-block', open: fields.length <= manyFields },
-      make('summary', {}, `${fields.length} fields`),
+      make('summary', {}, `${title}: ${fields.length} fields`),
       fieldList(fields, operation),
     )
   );
@@ -108,11 +125,11 @@ export function resourceView(resource, access) {
     { class: 'resource', 'aria-labelledby': titleId },
     make('h2', { id: titleId, tabindex: -1 }, resource.name),
     resource.description !== '' && prose(resource.description, 3),
-    fieldsBlock(resource.fields, main),
+    fieldsBlock('A record', resource.fields, main),
     resource.operations.map((operation) =>
       operationSection(operation, access, {
         description: operation.description === resource.description ? '' : operation.description,
-        fieldsOfAnswer: operation.record === resource.record ? null : fieldsBlock(operation.fields, undefined),
+        fieldsOfAnswer: operation.record === resource.record ? null : fieldsBlock('What is answered', operation.fields, undefined),
       }),
     ),
   );
