@@ -287,11 +287,11 @@ describe('the public reference', () => {
       await route.continue();
     });
     await made.page.goto(`${reference.site.origin}/api/public/openapi/v1/preview`, { waitUntil: 'commit' });
-    setTimeout(release, 300);
     await made.page.getByLabel('Tenant id').fill(tenant);
     await made.page.getByLabel('API key').fill(key);
     await made.page.keyboard.press('Enter');
     expect(made.page.url()).not.toContain(key);
+    release();
     await made.page.getByRole('button', { name: 'Open the reference' }).click();
     await made.page.getByRole('heading', { name: 'Test', level: 2 }).waitFor();
     expect(made.complaints).toEqual([]);

@@ -1,5 +1,5 @@
-// The switch between light and dark. A classic script in the head, so that the page is never painted in the wrong one first. What is
-// chosen is the only thing that these pages keep in storage; following the system keeps nothing.
+// The switch between light and dark. A script on its own, so that the page is seldom painted in the wrong one first, and never waits
+// for it. What is chosen is the only thing that these pages keep in storage; following the system keeps nothing.
 (() => {
   const storageKey = 'reference-theme';
   const themes = ['light', 'dark'];
@@ -27,12 +27,14 @@
 
   const initial = stored();
   apply(initial);
-  addEventListener('DOMContentLoaded', () => {
+  const wire = () => {
     const select = document.getElementById('theme');
     select.value = themes.includes(initial) ? initial : 'system';
     select.addEventListener('change', () => {
       apply(select.value);
       store(select.value);
     });
-  });
+  };
+  if (document.getElementById('theme') === null) addEventListener('DOMContentLoaded', wire);
+  else wire();
 })();

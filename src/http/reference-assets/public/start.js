@@ -27,6 +27,7 @@ const access = {
   serverPath: path.replace(/\/openapi\/[^/]*$/, ''),
   tenant: '',
   key: null,
+  isOpeningBySession: false,
   listeners: [],
   hasKey: () => access.key !== null,
   headers: () => ({ authorization: `Bearer ${access.key}`, 'x-tenant-id': access.tenant }),
@@ -42,6 +43,7 @@ const access = {
 };
 
 function explain({ status, message, reason }) {
+  if (status === 401 && access.isOpeningBySession) return new Problem('Your session has ended', 'Sign in again, or enter a key.');
   const wanted = isDraft ? `draft of version ${label}` : `version ${label}`;
   if (status === 400)
     return new Problem(
@@ -84,8 +86,13 @@ async function open() {
 
 async function openBySession() {
   const { user, organization } = session;
-  await show({ 'x-tenant-id': organization.id }, 'same-origin', `${user.name || user.email} at ${organization.name}`);
-  part('forget').textContent = 'Use tenant and key';
+  access.isOpeningBySession = true;
+  try {
+    await show({ 'x-tenant-id': organization.id }, 'same-origin', `${user.name || user.email} at ${organization.name}`);
+    part('forget').textContent = 'Use tenant and key';
+  } finally {
+    access.isOpeningBySession = false;
+  }
 }
 
 /** From a session to the form. From a key to a reload, which drops all that the page has in memory; the fragment stays. */
