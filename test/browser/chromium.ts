@@ -1,10 +1,10 @@
 // A real browser before the real application. It can reach loopback alone, and everything that a page asks for, complains about
 // or refuses is recorded.
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
+import axe from 'axe-core';
 import type { Express } from 'express';
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 
@@ -78,11 +78,9 @@ export async function readTraces({ context, page, requested }: Visit): Promise<s
   return JSON.stringify([held, requested, await context.storageState({ indexedDB: true })]);
 }
 
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
 /** What axe finds that keeps people from using the page as it is now: rule, element and reason, gravest impacts only. */
 export async function graveViolations(page: Page): Promise<string[]> {
-  await page.evaluate(axe);
+  await page.evaluate(axe.source);
   return page.evaluate<string[]>(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ' ' + html.slice(0, 200) + ' ' + failureSummary)))`);

@@ -135,6 +135,7 @@ describe('the public reference', () => {
     await list.getByLabel('pageSize').fill('0');
     await send(made, 'listInvoices');
     await list.getByText('400 Bad Request').waitFor();
+    await list.getByText('"pageSize" must be a whole number', { exact: false }).first().waitFor();
     expect(await list.getByRole('region', { name: 'Body of the answer' }).innerText()).toContain('"path": "pageSize"');
     const one = operation(made, 'getInvoicesRecord');
     await one.getByRole('button', { name: 'Send' }).click();

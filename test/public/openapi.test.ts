@@ -109,6 +109,16 @@ describe('the description', () => {
     expect(Object.keys(described.components?.securitySchemes ?? {})).toEqual(['apiKey', 'tenant']);
   });
 
+  it('ends what a publisher wrote with a full stop before it says more', () => {
+    const told = (description: string) => {
+      const fields = [{ name: 'total', source: 'total', description }];
+      const described = describeEndpoints([{ ...invoicesEndpoint, fields, filters: [], sorts: [] }]);
+      return described.components?.schemas?.['InvoicesRecord']?.properties?.['total'];
+    };
+    for (const written of ['What is due', 'What is due.'])
+      expect(told(written)).toMatchObject({ description: expect.stringMatching(/^What is due\. Exact decimal digits\. /) });
+  });
+
   it('keeps type names apart that differ in hyphens alone', () => {
     const described = describeEndpoints(awkward);
     const ids = Object.values(described.paths ?? {}).map((item) => item.get?.operationId);

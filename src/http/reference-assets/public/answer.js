@@ -95,6 +95,15 @@ const hints = {
   503: 'The service cannot answer right now. Try again in a moment.',
 };
 
+/** What a refusal says to people; empty where it says nothing. */
+function messageOf(text) {
+  try {
+    return String(JSON.parse(text).error.message);
+  } catch {
+    return '';
+  }
+}
+
 /** The parts of an answer's body. Whole and cut texts alike can be copied and saved as they came. */
 function bodyParts(text, type, name) {
   if (text === '') return [];
@@ -151,8 +160,8 @@ export function answerPlace({ fileName, follow, again }) {
 
   async function showBody(response, type, startedMs) {
     const text = await response.text();
-    const hint = hints[response.status];
-    status.replaceChildren(statusLine(response, startedMs, new Blob([text]).size), ...(hint === undefined ? [] : [make('p', {}, hint)]));
+    const words = hints[response.status] ?? (response.ok ? '' : messageOf(text));
+    status.replaceChildren(statusLine(response, startedMs, new Blob([text]).size), ...(words === '' ? [] : [make('p', {}, words)]));
     const tag = response.headers.get('etag');
     const parts = [
       pageButtons(linksOf(response.headers.get('link')), text, follow),

@@ -40,8 +40,8 @@ export function typeText(root, given) {
 
 const isNullable = (schema) => typesOf(schema).includes('null') || (schema.anyOf ?? schema.oneOf ?? []).some(({ type }) => type === 'null');
 
-/** The bounds of a schema in words; empty when it has none. */
-function boundsText(schema) {
+/** The bounds of a schema in words, as far as the description doesn't say them already. */
+function boundsText(schema, description) {
   const { minimum, maximum, minLength, maxLength, maxItems, default: preset } = schema;
   const range =
     minimum !== undefined && maximum !== undefined && maximum < 2 ** 31 - 1
@@ -56,7 +56,7 @@ function boundsText(schema) {
     maxItems !== undefined && `at most ${maxItems}`,
     preset !== undefined && `${preset} if absent`,
   ]
-    .filter((text) => text)
+    .filter((text) => text && !description.includes(text))
     .join(', ');
 }
 
@@ -64,15 +64,16 @@ function readParameter(root, given) {
   const parameter = resolve(root, given);
   const schema = resolve(root, parameter.schema ?? {});
   const isList = typesOf(schema).includes('array');
+  const description = parameter.description ?? schema.description ?? '';
   const item = isList ? resolve(root, schema.items ?? {}) : schema;
   return {
     name: parameter.name,
     in: parameter.in,
     required: parameter.required === true,
     deprecated: parameter.deprecated === true,
-    description: parameter.description ?? schema.description ?? '',
+    description,
     type: typeText(root, item),
-    bounds: boundsText(schema),
+    bounds: boundsText(schema, description),
     isList,
     /** How a list is sent: the parameter repeated, or one value with commas. */
     isRepeated: isList && (parameter.explode ?? (parameter.style ?? 'form') === 'form'),
