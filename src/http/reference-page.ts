@@ -17,6 +17,7 @@ const publicFiles = [
   'views.js',
   'operation.js',
   'request-form.js',
+  'request-panel.js',
   'samples.js',
   'answer.js',
   'json-text.js',

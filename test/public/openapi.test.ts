@@ -113,7 +113,8 @@ describe('the description', () => {
     const told = (description: string) => {
       const fields = [{ name: 'total', source: 'total', description }];
       const described = describeEndpoints([{ ...invoicesEndpoint, fields, filters: [], sorts: [] }]);
-      return described.components?.schemas?.['InvoicesRecord']?.properties?.['total'];
+      const record = described.components?.schemas?.['InvoicesRecord'] as oas31.SchemaObject | undefined;
+      return record?.properties?.['total'];
     };
     for (const written of ['What is due', 'What is due.'])
       expect(told(written)).toMatchObject({ description: expect.stringMatching(/^What is due\. Exact decimal digits\. /) });

@@ -135,71 +135,69 @@ const statusLine = (response, startedMs, bytes) =>
     ` ${durationText(performance.now() - startedMs)} · ${sizeText(bytes)}`,
   );
 
+const extensionOf = (type) => (isJson(type) ? 'json' : /csv/.test(type) ? 'csv' : /ndjson/.test(type) ? 'ndjson' : 'txt');
+
+async function showSaved({ status, rest, fileName }, response, type, startedMs) {
+  // Outside of the status, so that a screen reader isn't told of every piece.
+  const progress = make('p', {});
+  rest.prepend(progress);
+  const blob = await collect(response, (bytes) => {
+    progress.textContent = `${sizeText(bytes)} received…`;
+  });
+  const name = `${fileName}.${extensionOf(type)}`;
+  saveFile(blob, name);
+  status.replaceChildren(statusLine(response, startedMs, blob.size), make('p', {}, `Saved as ${name}.`));
+  const start = await blob.slice(0, 2_000).text();
+  const lines = start.split('\n').slice(0, 5).join('\n');
+  progress.replaceWith(make('pre', { class: 'body', tabindex: 0, role: 'region', 'aria-label': 'Start of the file' }, lines));
+}
+
+async function showBody({ status, rest, fileName, follow, again }, response, type, startedMs) {
+  const text = await response.text();
+  const words = hints[response.status] ?? (response.ok ? '' : messageOf(text));
+  status.replaceChildren(statusLine(response, startedMs, new Blob([text]).size), ...(words === '' ? [] : [make('p', {}, words)]));
+  const tag = response.headers.get('etag');
+  const parts = [
+    pageButtons(linksOf(response.headers.get('link')), text, follow),
+    ...bodyParts(text, type, `${fileName}.${extensionOf(type)}`),
+    tag !== null && again !== undefined && button('Ask again with this ETag', () => again(tag, new URL(response.url)), { class: 'small' }),
+  ];
+  rest.prepend(...parts.filter((each) => each));
+}
+
+async function exchange(place, { url, accept, headers }, signal) {
+  const startedMs = performance.now();
+  const response = await fetch(url, { headers: { ...headers, accept }, cache: 'no-store', credentials: 'omit', redirect: 'error', signal });
+  const type = response.headers.get('content-type') ?? '';
+  place.rest.append(make('p', { class: 'sent' }, make('code', {}, `GET ${url.pathname}${url.search}`)), headerList([...response.headers]));
+  await (response.ok && !isJson(type) ? showSaved : showBody)(place, response, type, startedMs);
+}
+
+const stopped = 'Stopped; nothing was saved.';
+const broken = 'No whole answer came: the service cannot be reached, or the connection broke. Nothing was saved.';
+
 /**
- * The place for answers of one operation: `{element, send, cancel}`. `send` takes `{url, accept, headers}`; `follow` is called with
+ * The place for answers of one operation: `{element, send, cancel, isRunning}`. `send` takes `{url, accept, headers}`; `follow` is called with
  * the address of a neighbouring page, `again` with the ETag that the reader holds and its address.
  */
-export function answerPlace({ fileName, follow, again }) {
+export function answerPlace(given) {
   const status = make('div', { role: 'status', class: 'answer-status' });
   const rest = make('div', {});
   const element = make('section', { class: 'answer', 'aria-label': 'Answer', hidden: true }, status, rest);
   let running = null;
 
-  const nameFor = (type) => `${fileName}.${isJson(type) ? 'json' : /csv/.test(type) ? 'csv' : /ndjson/.test(type) ? 'ndjson' : 'txt'}`;
-
-  async function showSaved(response, type, startedMs, shown) {
-    const blob = await collect(response, (bytes) => {
-      shown.textContent = `${sizeText(bytes)} received…`;
-    });
-    saveFile(blob, nameFor(type));
-    const start = await blob.slice(0, 2_000).text();
-    status.replaceChildren(statusLine(response, startedMs, blob.size), make('p', {}, `Saved as ${nameFor(type)}.`));
-    const lines = start.split('\n').slice(0, 5).join('\n');
-    rest.prepend(make('pre', { class: 'body', tabindex: 0, role: 'region', 'aria-label': 'Start of the file' }, lines));
-  }
-
-  async function showBody(response, type, startedMs) {
-    const text = await response.text();
-    const words = hints[response.status] ?? (response.ok ? '' : messageOf(text));
-    status.replaceChildren(statusLine(response, startedMs, new Blob([text]).size), ...(words === '' ? [] : [make('p', {}, words)]));
-    const tag = response.headers.get('etag');
-    const parts = [
-      pageButtons(linksOf(response.headers.get('link')), text, follow),
-      ...bodyParts(text, type, nameFor(type)),
-      tag !== null &&
-        again !== undefined &&
-        button('Ask again with this ETag', () => again(tag, new URL(response.url)), { class: 'small' }),
-    ];
-    rest.prepend(...parts.filter((each) => each));
-  }
-
-  async function send({ url, accept, headers }) {
+  async function send(request) {
     running?.abort();
     const own = new AbortController();
     running = own;
     element.hidden = false;
     element.setAttribute('aria-busy', 'true');
-    const progress = make('p', {}, 'Waiting for the answer…');
-    status.replaceChildren(progress);
+    status.replaceChildren(make('p', {}, 'Waiting for the answer…'));
     rest.replaceChildren();
-    const startedMs = performance.now();
     try {
-      const response = await fetch(url, {
-        headers: { ...headers, accept },
-        cache: 'no-store',
-        credentials: 'omit',
-        redirect: 'error',
-        signal: own.signal,
-      });
-      const type = response.headers.get('content-type') ?? '';
-      rest.append(make('p', { class: 'sent' }, make('code', {}, `GET ${url.pathname}${url.search}`)), headerList([...response.headers]));
-      await (response.ok && !isJson(type) ? showSaved(response, type, startedMs, progress) : showBody(response, type, startedMs));
+      await exchange({ ...given, status, rest }, request, own.signal);
     } catch {
-      if (running !== own) return;
-      const text = own.signal.aborted
-        ? 'Stopped; nothing was saved.'
-        : 'No whole answer came: the service cannot be reached, or the connection broke. Nothing was saved.';
-      status.replaceChildren(make('p', { class: 'problem' }, text));
+      if (running === own) status.replaceChildren(make('p', { class: 'problem' }, own.signal.aborted ? stopped : broken));
     } finally {
       if (running === own) {
         running = null;
@@ -207,6 +205,5 @@ export function answerPlace({ fileName, follow, again }) {
       }
     }
   }
-
-  return { element, send, cancel: () => running?.abort() };
+  return { element, send, cancel: () => running?.abort(), isRunning: () => running !== null };
 }
