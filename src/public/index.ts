@@ -41,8 +41,11 @@ export function publicRouter(ctx: Ctx, { referencePage, sessionCookie }: PublicR
       res,
       baseUrl: req.baseUrl,
       session: () => sessionCookie(req),
-      onCaller: (caller) => {
-        res.locals['logged'] = caller;
+      onCaller: ({ id, organization }) => {
+        res.locals['logged'] = { organizationId: organization.id, credential: { kind: 'api-key', id } };
+      },
+      onMember: ({ organization, credential }) => {
+        res.locals['logged'] = { organizationId: organization.id, credential };
       },
     }),
   );

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Ctx, Principal, TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
+import type { FoundApiKey } from '../identity/api-key.store.ts';
 import { type Authenticate, assertPermission, assertScopes, assertTenant, identifyMember, openAuthenticate } from './authorize.ts';
 import { readAvailable } from './available.ts';
 import { bindDocument } from './bind.ts';
@@ -60,7 +61,8 @@ export type Exchange = {
   readonly baseUrl: string;
   /** The value of the session's cookie; it opens descriptions, never records. */
   session(): string | undefined;
-  onCaller(caller: { readonly organizationId: string; readonly credential: Principal['credential'] }): void;
+  onCaller(key: FoundApiKey): void;
+  onMember(member: Principal): void;
 };
 
 const mostVersions = 10_000;
@@ -92,14 +94,13 @@ export async function answer(service: PublicService, exchange: Exchange): Promis
   const session = target.kind === 'description' && req.headers.authorization === undefined ? exchange.session() : undefined;
   if (session !== undefined) return describeToMember(service, exchange, session, target.version);
   const key = await service.authenticate(req.headers);
-  exchange.onCaller({ organizationId: key.organization.id, credential: { kind: 'api-key', id: key.id } });
-  assertTenant(key.organization.id, req.headers);
+  exchange.onCaller(key);
+  assertTenant(key, req.headers);
   if (target.version === '') throw nothingHere();
   assertScopes(key, target.version, target.resource === '' ? null : target.resource);
   setCacheHeaders(exchange.res);
   const tenant: TenantCtx = { ...service.ctx, organizationId: key.organization.id };
-  if (target.kind === 'description')
-    return describe(service, exchange, tenant, target.version, () => assertPermission(key, 'api-schema:read'));
+  if (target.kind === 'description') return describe(service, exchange, tenant, key, target.version);
   const { state, endpoint } = await findEndpoint(service, tenant, target);
   setDeprecation(exchange.res, state, exchange.baseUrl, endpoint.name);
   const read: ReadContext = { exchange, tenant, version: state.version, endpoint, reader: readerOf(service, tenant) };
@@ -215,24 +216,25 @@ async function planExisting(read: ReadContext, id: string): Promise<RecordPlan> 
 
 /** For the reference page of someone who is signed in at the management interface. */
 async function describeToMember(service: PublicService, exchange: Exchange, session: string, version: string): Promise<void> {
-  const { organization, credential } = await identifyMember(service.ctx, session, exchange.req.headers);
-  exchange.onCaller({ organizationId: organization.id, credential });
+  const member = await identifyMember(service.ctx, session, exchange.req.headers);
+  exchange.onMember(member);
   if (version === '') throw nothingHere();
   setCacheHeaders(exchange.res);
-  await describe(service, exchange, { ...service.ctx, organizationId: organization.id }, version, () => undefined);
+  await describe(service, exchange, { ...service.ctx, organizationId: member.organization.id }, null, version);
 }
 
+/** `key` is null for a member, whose permission has been looked at. */
 async function describe(
   service: PublicService,
   exchange: Exchange,
   tenant: TenantCtx,
+  key: FoundApiKey | null,
   version: string,
-  assertMayReadDraft: () => void,
 ): Promise<void> {
   const { req, res, baseUrl } = exchange;
   res.appendHeader('Vary', 'Cookie');
   if (/(^|&)draft=true(&|$)/.test(queryTextOf(req.url ?? ''))) {
-    assertMayReadDraft();
+    if (key !== null) assertPermission(key, 'api-schema:read');
     const text = await describeDraft(tenant, version);
     assertDescriptionParameters(req);
     return sendJson(req, res, [tenant.organizationId, 'draft', version, createHash('sha256').update(text).digest('base64url')], text);
