@@ -2,6 +2,7 @@
 import express, { type Express } from 'express';
 import helmet from 'helmet';
 import type { Ctx } from './core/ctx.ts';
+import { sessionCookie } from './http/authenticate.ts';
 import { errorHandler, unknownAddress } from './http/errors.ts';
 import type { StreamOptions } from './http/event-stream.ts';
 import { invitationPage } from './http/invitation-page.ts';
@@ -42,7 +43,7 @@ export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   app.get('/invitations/accept', invitation.page);
   app.use('/auth', signInRouter(ctx));
   app.use(platformBase, platformRouter(ctx, openTokenVerifier(ctx.settings.oidc, ctx.log), options.streams ?? {}));
-  app.use('/api/public', publicRouter(ctx, { referencePage: pages.public, usage: options.usage ?? openUsage(ctx) }));
+  app.use('/api/public', publicRouter(ctx, { referencePage: pages.public, sessionCookie, usage: options.usage ?? openUsage(ctx) }));
   app.use(unknownAddress);
   app.use(errorHandler(ctx.log));
   return app;

@@ -10,9 +10,27 @@ const assetsBase = '/reference-assets';
 const ownFolder = fileURLToPath(new URL('./reference-assets/', import.meta.url));
 const packages = createRequire(import.meta.url);
 
+const publicFiles = [
+  'start.js',
+  'reference.js',
+  'navigation.js',
+  'views.js',
+  'operation.js',
+  'request-form.js',
+  'request-panel.js',
+  'samples.js',
+  'answer.js',
+  'json-text.js',
+  'model.js',
+  'prose.js',
+  'dom.js',
+  'layout.css',
+  'operation.css',
+];
 const ownFiles = [
-  'public.js',
+  ...publicFiles.map((name) => `public/${name}`),
   'platform.js',
+  'appearance.js',
   'access.js',
   'description.js',
   'viewer.js',
@@ -21,12 +39,17 @@ const ownFiles = [
   'swagger-tables.css',
   'icon.svg',
 ];
-const viewerFiles = ['swagger-ui-bundle.js', 'swagger-ui-bundle.js.LICENSE.txt', 'swagger-ui.css'];
+const packageFiles: Readonly<Record<string, string>> = {
+  'swagger-ui-bundle.js': 'swagger-ui-dist/swagger-ui-bundle.js',
+  'swagger-ui-bundle.js.LICENSE.txt': 'swagger-ui-dist/swagger-ui-bundle.js.LICENSE.txt',
+  'swagger-ui.css': 'swagger-ui-dist/swagger-ui.css',
+  'marked.esm.js': 'marked',
+};
 
 function readAssets(): ReadonlyMap<string, Asset> {
   return new Map([
     ...ownFiles.map((name): [string, Asset] => [name, readAsset(path.join(ownFolder, name))]),
-    ...viewerFiles.map((name): [string, Asset] => [name, readAsset(packages.resolve(`swagger-ui-dist/${name}`))]),
+    ...Object.entries(packageFiles).map(([name, file]): [string, Asset] => [name, readAsset(packages.resolve(file))]),
   ]);
 }
 

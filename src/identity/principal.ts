@@ -99,7 +99,8 @@ async function fromAccessToken(ctx: Ctx, token: string, verify: VerifyToken, wan
   return { ...person, principal: asMember(ctx, person, chosen), refusal: undefined };
 }
 
-async function fromSession(ctx: Ctx, token: string, wanted: string | undefined): Promise<Caller> {
+/** The person behind a session's cookie, in the organization that the session works in. Throws UNAUTHORIZED. */
+export async function fromSession(ctx: Ctx, token: string, wanted: string | undefined): Promise<Caller> {
   const session = await findSession(ctx, token);
   if (session === undefined) throw unauthorized();
   touchSession(ctx, session);

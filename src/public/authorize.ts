@@ -2,13 +2,13 @@
 // whether anything is there. The header is an assertion that must agree with the key; it never selects data by itself.
 import type { IncomingHttpHeaders } from 'node:http';
 import { LRUCache } from 'lru-cache';
-import type { Ctx } from '../core/ctx.ts';
+import type { Ctx, Principal } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import { isId } from '../core/id.ts';
 import type { Permission } from '../core/permissions.ts';
 import { type FoundApiKey, findApiKey, touchApiKey } from '../identity/api-key.store.ts';
 import { hashApiKey, isApiKey } from '../identity/api-key.ts';
-import { keyPermissions } from '../identity/principal.ts';
+import { fromSession, keyPermissions } from '../identity/principal.ts';
 import { openTrusted } from './trusted.ts';
 
 /** Finds the living key of a request. Throws 401. */
@@ -41,8 +41,8 @@ const unauthorized = (): AppError => new AppError('UNAUTHORIZED', 'Missing or in
 const refuse = (code: 'BAD_REQUEST' | 'FORBIDDEN', path: string, reason: string, message: string): AppError =>
   new AppError(code, message, { details: [{ path, code: reason, message }] });
 
-/** Throws 400 without a well-formed header, 403 when it names another tenant than the key's. */
-export function assertTenant(key: FoundApiKey, headers: IncomingHttpHeaders): void {
+/** Throws 400 without a well-formed header, 403 when it names another tenant than the credential's. */
+export function assertTenant(key: { readonly organization: { readonly id: string } }, headers: IncomingHttpHeaders): void {
   const tenant = headers['x-tenant-id'];
   if (tenant === undefined || tenant === '')
     throw refuse('BAD_REQUEST', 'x-tenant-id', 'tenant_missing', 'The header x-tenant-id is missing');
@@ -61,6 +61,18 @@ export function assertScopes(key: FoundApiKey, version: string, resource: string
   if (resource !== null && resources.length > 0 && !resources.includes(resource)) {
     throw refuse('FORBIDDEN', 'resource', 'resource_out_of_scope', 'This key is not valid for this resource');
   }
+}
+
+/**
+ * Who may read descriptions by a session: a member who may read schema versions in the management interface too. The tenant header
+ * asserts the session's organization as it does a key's. Throws 401, 400 without an organization, 403.
+ */
+export async function identifyMember(ctx: Ctx, session: string, headers: IncomingHttpHeaders): Promise<Principal> {
+  const { principal, refusal } = await fromSession(ctx, session, undefined);
+  if (principal === undefined) throw refusal ?? unauthorized();
+  assertTenant(principal, headers);
+  if (!principal.permissions.has('api-schema:read')) throw new AppError('FORBIDDEN', 'Missing required permission: api-schema:read');
+  return principal;
 }
 
 /** A draft shows every resource, so a key that is restricted to some sees none. */

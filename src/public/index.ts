@@ -1,5 +1,5 @@
 // The door of the public interface: its router, and what those who define versions need to check, bind and describe them.
-import { type RequestHandler, Router } from 'express';
+import { type Request, type RequestHandler, Router } from 'express';
 import type { Ctx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import { allowOrigin, methods } from './cross-origin.ts';
@@ -19,11 +19,13 @@ export { type Problem, validateDocument } from './validate.ts';
 export type PublicRouterOptions = {
   /** Answers `GET /openapi/{version}/preview`, the same for everyone. */
   readonly referencePage: RequestHandler;
+  /** The value of the cookie of someone signed in at the management interface, if there is one. */
+  readonly sessionCookie: (req: Request) => string | undefined;
   readonly usage: Usage;
 };
 
 /** To be mounted at /api/public, behind the request log and before the error handler. */
-export function publicRouter(ctx: Ctx, { referencePage, usage }: PublicRouterOptions): Router {
+export function publicRouter(ctx: Ctx, { referencePage, sessionCookie, usage }: PublicRouterOptions): Router {
   const service = openPublicService(ctx);
   const router = Router({ caseSensitive: true });
   router.use((req, res, next) => {
@@ -43,12 +45,16 @@ export function publicRouter(ctx: Ctx, { referencePage, usage }: PublicRouterOpt
       req,
       res,
       baseUrl: req.baseUrl,
+      session: () => sessionCookie(req),
       onCaller: ({ id, organization }) => {
         res.locals['logged'] = { organizationId: organization.id, credential: { kind: 'api-key', id } };
         res.once('close', () => usage.note({ apiKeyId: id, ...target }, res.statusCode));
       },
       onTarget: (version, resource) => {
         target = { version, resource };
+      },
+      onMember: ({ organization, credential }) => {
+        res.locals['logged'] = { organizationId: organization.id, credential };
       },
     });
   });

@@ -19,8 +19,11 @@ const shapes: Readonly<Record<ValueType, { types: oas31.SchemaObjectType[]; form
   time: { types: ['string'], format: 'date-time', example: '2026-01-31T10:00:00Z' },
 };
 
-const joined = (...sentences: (string | undefined)[]): string =>
-  sentences.filter((sentence) => sentence !== undefined && sentence !== '').join(' ');
+/** What a publisher wrote may lack its full stop. */
+const joined = (...sentences: (string | undefined)[]): string => {
+  const given = sentences.filter((sentence): sentence is string => sentence !== undefined && sentence !== '');
+  return given.map((sentence, index) => (index < given.length - 1 && !/[.!?:;…]$/.test(sentence) ? `${sentence}.` : sentence)).join(' ');
+};
 const described = (...sentences: (string | undefined)[]): { description?: string } => {
   const description = joined(...sentences);
   return description === '' ? {} : { description };

@@ -2,10 +2,10 @@
 // 401 · 400 tenant · 403 tenant · 403 scopes · 404 · 410 · 400 parameters, and only then 304 or a read.
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Ctx, TenantCtx } from '../core/ctx.ts';
+import type { Ctx, Principal, TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { FoundApiKey } from '../identity/api-key.store.ts';
-import { type Authenticate, assertPermission, assertScopes, assertTenant, openAuthenticate } from './authorize.ts';
+import { type Authenticate, assertPermission, assertScopes, assertTenant, identifyMember, openAuthenticate } from './authorize.ts';
 import { readAvailable } from './available.ts';
 import { bindDocument } from './bind.ts';
 import type { CompiledEndpoint } from './compile.ts';
@@ -32,6 +32,7 @@ import { openTrusted, type Trusted } from './trusted.ts';
 import { isRecordId } from './values.ts';
 import {
   findDraft,
+  findPredecessor,
   findVersion,
   isVersionLabel,
   openPublishedContent,
@@ -58,9 +59,12 @@ export type Exchange = {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   readonly baseUrl: string;
+  /** The value of the session's cookie; it opens descriptions, never records. */
+  session(): string | undefined;
   onCaller(key: FoundApiKey): void;
   /** Once it is known that there is such a version, and with `resource` not empty, such a resource of it. */
   onTarget(version: string, resource: string): void;
+  onMember(member: Principal): void;
 };
 
 const mostVersions = 10_000;
@@ -89,6 +93,8 @@ const nothingHere = (): AppError =>
 export async function answer(service: PublicService, exchange: Exchange): Promise<void> {
   const { req } = exchange;
   const target = readTarget(req.url ?? '');
+  const session = target.kind === 'description' && req.headers.authorization === undefined ? exchange.session() : undefined;
+  if (session !== undefined) return describeToMember(service, exchange, session, target.version);
   const key = await service.authenticate(req.headers);
   exchange.onCaller(key);
   assertTenant(key, req.headers);
@@ -213,10 +219,27 @@ async function planExisting(read: ReadContext, id: string): Promise<RecordPlan> 
   }
 }
 
-async function describe(service: PublicService, exchange: Exchange, tenant: TenantCtx, key: FoundApiKey, version: string): Promise<void> {
+/** For the reference page of someone who is signed in at the management interface. */
+async function describeToMember(service: PublicService, exchange: Exchange, session: string, version: string): Promise<void> {
+  const member = await identifyMember(service.ctx, session, exchange.req.headers);
+  exchange.onMember(member);
+  if (version === '') throw nothingHere();
+  setCacheHeaders(exchange.res);
+  await describe(service, exchange, { ...service.ctx, organizationId: member.organization.id }, null, version);
+}
+
+/** `key` is null for a member, whose permission has been looked at. */
+async function describe(
+  service: PublicService,
+  exchange: Exchange,
+  tenant: TenantCtx,
+  key: FoundApiKey | null,
+  version: string,
+): Promise<void> {
   const { req, res, baseUrl } = exchange;
+  res.appendHeader('Vary', 'Cookie');
   if (/(^|&)draft=true(&|$)/.test(queryTextOf(req.url ?? ''))) {
-    assertPermission(key, 'api-schema:read');
+    if (key !== null) assertPermission(key, 'api-schema:read');
     const text = await describeDraft(tenant, version);
     assertDescriptionParameters(req);
     return sendJson(req, res, [tenant.organizationId, 'draft', version, createHash('sha256').update(text).digest('base64url')], text);
@@ -240,7 +263,7 @@ async function describeDraft(tenant: TenantCtx, version: string): Promise<string
     endpoints: draft.endpoints,
     bindings,
     draft: true,
-    previous: null,
+    previous: (await findPredecessor(tenant, version)) ?? null,
   });
 }
 

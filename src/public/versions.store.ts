@@ -81,6 +81,20 @@ export const findDraft = (ctx: Pick<TenantCtx, 'db' | 'organizationId'>, version
       .first<DraftRow | undefined>('id', 'name', 'notes', 'endpoints'),
   );
 
+type PredecessorRow = { readonly version: string; readonly endpoints: EndpointDefinition[]; readonly bindings: Bindings };
+
+/** The published version right before that label, to tell what a draft would change. */
+export const findPredecessor = (ctx: Pick<TenantCtx, 'db' | 'organizationId'>, version: string): Promise<PredecessorRow | undefined> =>
+  inTransaction(ctx, (tx) =>
+    tx('api_schemas')
+      .where('organization_id', ctx.organizationId)
+      .whereNot('status', 'draft')
+      .whereNotNull('bindings')
+      .whereRaw('(length(version), version) < (?, ?)', [version.length, version])
+      .orderByRaw('length(version) desc, version desc')
+      .first<PredecessorRow | undefined>('version', 'endpoints', 'bindings'),
+  );
+
 export type PublishedContent = {
   compiled(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<CompiledSchema>;
   description(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<string>;

@@ -4,6 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
+import axe from 'axe-core';
 import type { Express } from 'express';
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 
@@ -75,6 +76,14 @@ export async function readTraces({ context, page, requested }: Visit): Promise<s
     inputs: [...document.querySelectorAll('input, textarea')].map((input) => input.value),
   }))()`);
   return JSON.stringify([held, requested, await context.storageState({ indexedDB: true })]);
+}
+
+/** What axe finds that keeps people from using the page as it is now: rule, element and reason, gravest impacts only. */
+export async function graveViolations(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source);
+  return page.evaluate<string[]>(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ' ' + html.slice(0, 200) + ' ' + failureSummary)))`);
 }
 
 export async function saveScreenshot(page: Page, name: string, fullPage = false): Promise<void> {

@@ -1,94 +1,26 @@
-import type { Browser } from 'playwright-core';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import type { Download } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createApp } from '../../src/app.ts';
-import { type InvoiceRow, loadInvoices, publishVersion } from '../public/fixture.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { makeKey, makeOrganization } from '../setup/organization.ts';
-import { launchChromium, listen, looks, openVisit, overflowOf, readTraces, type Site, saveScreenshot, type Visit } from './chromium.ts';
+import { readTraces } from './chromium.ts';
+import { exactDigits, longName, openReferenceSite, operation, type ReferenceSite, send } from './reference-site.ts';
 
-const rows: InvoiceRow[] = [
-  {
-    id: 1,
-    tranid: 'INV-001',
-    status: 'open',
-    total: '100.50',
-    seq: '1',
-    paid: false,
-    trandate: '2026-01-31',
-    lastmodified: '2026-01-31T23:59:59Z',
-    entity: '7',
-    entityName: 'Aster & Sons',
-    lines: '[]',
-  },
-  {
-    id: 2,
-    tranid: 'INV-002',
-    status: 'paid',
-    total: '0.12345678901234567890',
-    seq: '2',
-    paid: true,
-    trandate: '2026-02-01',
-    lastmodified: '2026-02-01T00:00:00Z',
-    lines: '[]',
-  },
-];
-
-let database: TestDatabase;
-let site: Site;
-let browser: Browser;
+let reference: ReferenceSite;
 let tenant: string;
 let key: string;
-let visits: Visit[] = [];
-
 beforeAll(async () => {
-  database = await testDatabase({ settings: { publicUrl: 'https://portal.example.test' } });
-  tenant = (await makeOrganization(database.ctx)).id;
-  await loadInvoices(database.ctx, tenant, rows);
-  await publishVersion(database.ctx, tenant);
-  await publishVersion(database.ctx, tenant, { version: 'v2', status: 'draft' });
-  await publishVersion(database.ctx, tenant, { version: 'v3', status: 'retired' });
-  key = (await makeKey(database.ctx, tenant)).secret;
-  site = await listen(createApp(database.ctx));
-  browser = await launchChromium();
+  reference = await openReferenceSite();
+  ({ tenant, key } = reference);
 });
-afterAll(async () => {
-  await browser.close();
-  await site.close();
-  await database.close();
-});
-afterEach(async () => {
-  for (const { context } of visits) await context.close();
-  visits = [];
-});
+afterAll(() => reference.close());
+afterEach(() => reference.leave());
 
-async function visit(address = '/v1/preview', options: Parameters<typeof openVisit>[1] = {}): Promise<Visit> {
-  const made = await openVisit(browser, options);
-  visits.push(made);
-  await made.page.goto(`${site.origin}/api/public/openapi${address}`);
-  return made;
-}
-
-async function signIn({ page }: Visit, credentials: { tenant?: string; key?: string } = {}): Promise<void> {
-  await page.getByLabel('Tenant id').fill(credentials.tenant ?? tenant);
-  await page.getByLabel('API key').fill(credentials.key ?? key);
-  await page.getByRole('button', { name: 'Open the reference' }).click();
-}
-
-/** Opens the first operation and sends it. */
-async function tryFirst({ page }: Visit) {
-  await page.locator('.opblock-summary-control').first().click();
-  await page.getByRole('button', { name: 'Try it out' }).click();
-  const answered = page.waitForResponse((response) => response.url().includes('/v1/invoices'));
-  await page.getByRole('button', { name: 'Execute' }).click();
-  return answered;
-}
-
-const operations = ({ page }: Visit) => page.locator('.opblock-summary-path').allInnerTexts();
-const plain = (texts: string[]) => texts.map((text) => text.replaceAll('\u200b', '').trim());
+const textOf = async (download: Download): Promise<string> =>
+  Buffer.concat((await (await download.createReadStream()).toArray()) as Buffer[]).toString();
 
 describe('the shell of the public reference', () => {
   const shellOf = async (label: string, headers: Record<string, string> = {}) => {
-    const response = await fetch(`${site.origin}/api/public/openapi/${label}/preview`, { headers });
+    const response = await fetch(`${reference.site.origin}/api/public/openapi/${label}/preview`, { headers });
     return {
       status: response.status,
       policy: response.headers.get('content-security-policy'),
@@ -100,7 +32,7 @@ describe('the shell of the public reference', () => {
   it('is the same for every label and caller', async () => {
     const shell = await shellOf('v1');
     expect(shell.status).toBe(200);
-    for (const label of ['v2', 'v3', 'v999', 'latest', 'a%2Fb', '%3Cscript%3E', 'v1%3Fdraft=true']) {
+    for (const label of ['v2', 'v6', 'v999', 'latest', 'a%2Fb', '%3Cscript%3E', 'v1%3Fdraft=true']) {
       expect(await shellOf(label)).toMatchObject({ status: 200, text: shell.text, policy: shell.policy });
     }
     expect((await shellOf('v1', { authorization: `Bearer ${key}`, 'x-tenant-id': tenant })).text).toBe(shell.text);
@@ -119,193 +51,253 @@ describe('the shell of the public reference', () => {
   it('serves the listed files for good, and no others', async () => {
     const { text } = await shellOf('v1');
     const folder = /\/reference-assets\/[0-9a-f]{16}/.exec(text)?.[0] ?? '';
-    const script = await fetch(`${site.origin}${folder}/swagger-ui-bundle.js`);
+    const script = await fetch(`${reference.site.origin}${folder}/public/start.js`);
     expect(script.status).toBe(200);
     expect(script.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
     expect(script.headers.get('content-type')).toBe('text/javascript; charset=utf-8');
-    for (const name of ['', 'package.json', 'index.html', 'public.html', '..%2freference-page.ts', '__proto__', 'constructor']) {
-      expect((await fetch(`${site.origin}${folder}/${name}`)).status).toBe(404);
+    for (const name of [
+      '',
+      'public/',
+      'package.json',
+      'public.html',
+      '..%2freference-page.ts',
+      'public/../../static-page.ts',
+      '__proto__',
+      'constructor',
+    ]) {
+      expect((await fetch(`${reference.site.origin}${folder}/${name}`)).status).toBe(404);
     }
-    expect((await fetch(`${site.origin}/reference-assets/0000000000000000/public.js`)).status).toBe(404);
+    expect((await fetch(`${reference.site.origin}/reference-assets/0000000000000000/public/start.js`)).status).toBe(404);
   });
 });
 
-describe('the public reference in a browser', () => {
-  it('shows the operations of the version, from this origin and without a complaint', async () => {
-    const made = await visit();
-    await signIn(made);
-    await made.page.getByText('List invoices').waitFor();
-    expect(plain(await operations(made))).toEqual(['/v1/invoices', '/v1/invoices/{id}']);
-    expect(await made.page.title()).toContain('v1');
+describe('the public reference', () => {
+  it('lists the resources, and says of each field and filter what the description says', async () => {
+    const made = await reference.visit();
+    await reference.enter(made);
+    await made.page.getByRole('heading', { name: 'Test', level: 2 }).waitFor();
+    expect(await made.page.title()).toBe('Guide · v1 · API reference');
+    await made.page.locator('.cards').getByRole('link', { name: 'invoices' }).click();
+    const status = made.page.locator('.fields > div', { hasText: 'Where it stands' });
+    expect(await status.innerText()).toMatch(/status[\s\S]*text or null[\s\S]*sort[\s\S]*3 filters/);
+    expect(await made.page.getByRole('heading', { level: 3 }).allInnerTexts()).toEqual(['List invoices', 'One record of invoices']);
+    await operation(made, 'listInvoices').getByRole('button', { name: 'Show all' }).click();
+    const parameter = operation(made, 'listInvoices').locator('.parameter', {
+      has: made.page.getByLabel('number_contains', { exact: true }),
+    });
+    expect(await parameter.innerText()).toContain('Contains this text, whatever the case');
+    expect(await operation(made, 'listInvoices').getByText('whole UTC day').count()).toBe(1);
     expect(made.complaints).toEqual([]);
-    expect(made.requested.every((address) => new URL(address).origin === site.origin)).toBe(true);
+    expect(reference.staysHere(made)).toBe(true);
   });
 
-  it('tries a list request with both headers at its own origin', async () => {
-    const made = await visit();
-    await signIn(made);
-    const response = await tryFirst(made);
-    expect(response.status()).toBe(200);
+  it('sends requests with both headers and shows every digit, page by page', async () => {
+    const made = await reference.openAt('listInvoices');
+    const list = operation(made, 'listInvoices');
+    await list.getByRole('button', { name: 'First five' }).click();
+    const response = await send(made, 'listInvoices');
     const sent = await response.request().allHeaders();
     expect(sent).toMatchObject({ authorization: `Bearer ${key}`, 'x-tenant-id': tenant });
-    expect(sent['referer']).toBeUndefined();
-    const shown = made.page.locator('.live-responses-table');
-    await shown.getByText('INV-001').waitFor();
-    const text = await shown.innerText();
-    expect(text).toContain('200');
-    expect(text).toContain('100.50');
-    expect(text).toContain('0.12345678901234567890');
-    expect(await made.page.locator('.curl-command').innerText()).toContain('YOUR_API_KEY');
-    expect(made.complaints).toEqual([]);
-    expect(made.requested.every((address) => new URL(address).origin === site.origin)).toBe(true);
-  });
-
-  it('hands an answer over as a file with the very digits', async () => {
-    const made = await visit();
-    await signIn(made);
-    await tryFirst(made);
+    expect([sent['cookie'], sent['referer']]).toEqual([undefined, undefined]);
+    await list.getByText('200 OK').waitFor();
+    await list.getByText('Page 1 of 3, 12 records').waitFor();
+    const body = list.getByRole('region', { name: 'Body of the answer' });
+    expect(await body.innerText()).toContain(`"total": ${exactDigits}`);
+    expect(JSON.parse(await body.innerText())).toEqual(await response.json());
     const saving = made.page.waitForEvent('download');
-    await made.page.locator('.live-responses-table .download-contents').click();
-    const chunks = (await (await (await saving).createReadStream()).toArray()) as Buffer[];
-    expect(Buffer.concat(chunks).toString()).toContain('"total": 0.12345678901234567890');
-    expect(made.complaints).toEqual([]);
-  });
+    await list.getByRole('button', { name: 'Save the answer' }).click();
+    expect(await textOf(await saving)).toBe(await response.text());
 
-  it('folds the answers that are not good ones', async () => {
-    const made = await visit();
-    await signIn(made);
-    await made.page.locator('.opblock-summary-control').first().click();
-    const retired = made.page.locator('.responses-table details', { hasText: 'The version has been retired.' });
-    expect(await retired.getByText('"version_retired"').isVisible()).toBe(false);
-    await retired.locator('summary').click();
-    expect(await retired.getByText('"version_retired"').isVisible()).toBe(true);
-    expect(await made.page.locator('.responses-table').getByText('"1042"').isVisible()).toBe(true);
-  });
+    await list.getByRole('button', { name: 'Next' }).click();
+    await list.getByText('Page 2 of 3, 12 records').waitFor();
+    await list.getByRole('button', { name: 'Last' }).click();
+    await list.getByText('Page 3 of 3, 12 records').waitFor();
+    expect(await list.getByRole('button', { name: 'Next' }).isDisabled()).toBe(true);
+    expect(await body.innerText()).toContain('INV-012');
+    await list.getByRole('button', { name: 'Ask again with this ETag' }).click();
+    await list.getByText('Not modified: what you hold').waitFor();
 
-  it('keeps the key in memory alone', async () => {
-    const made = await visit();
-    await signIn(made);
-    await tryFirst(made);
-    await made.page.locator('.live-responses-table').getByText('INV-001').waitFor();
     const traces = await readTraces(made);
     expect(traces).not.toContain(key);
+    expect([made.page.url(), ...made.requested].join()).not.toContain(tenant);
     expect(await made.context.storageState({ indexedDB: true })).toEqual({ cookies: [], origins: [] });
+    expect(made.complaints).toEqual([]);
+    expect(reference.staysHere(made)).toBe(true);
+  });
+
+  it('says when nothing fits, what was wrong with a parameter, and which value is needed', async () => {
+    const made = await reference.openAt('listInvoices');
+    const list = operation(made, 'listInvoices');
+    await list.locator('summary', { hasText: 'status' }).first().click();
+    await list.getByRole('textbox', { name: 'status', exact: true }).fill('lost');
+    await send(made, 'listInvoices');
+    await list.getByText('No record fits.').waitFor();
+    await list.getByLabel('pageSize').fill('0');
+    await send(made, 'listInvoices');
+    await list.getByText('400 Bad Request').waitFor();
+    await list.getByText('"pageSize" must be a whole number', { exact: false }).first().waitFor();
+    expect(await list.getByRole('region', { name: 'Body of the answer' }).innerText()).toContain('"path": "pageSize"');
+    const one = operation(made, 'getInvoicesRecord');
+    await one.getByRole('button', { name: 'Send' }).click();
+    expect(await one.locator(':focus').getAttribute('aria-invalid')).toBe('true');
+    await one.getByRole('textbox', { name: 'id', exact: true }).fill('2');
+    await send(made, 'getInvoicesRecord');
+    await one.getByRole('region', { name: 'Body of the answer' }).getByText('"INV-002"').waitFor();
+  });
+
+  it('gives examples that are the request itself, in three languages', async () => {
+    const made = await reference.openAt('listInvoices', 'v1', { permissions: ['clipboard-read', 'clipboard-write'] });
+    const list = operation(made, 'listInvoices');
+    await list.locator('summary', { hasText: 'status' }).first().click();
+    await list.getByRole('textbox', { name: 'status', exact: true }).fill('open\npaid in "full" & \'more\'');
+    await list.locator('summary', { hasText: 'Choose' }).click();
+    await list.getByRole('checkbox', { name: 'number', exact: true }).check();
+    await list.getByRole('checkbox', { name: 'status', exact: true }).check();
+    const asked = new URL((await send(made, 'listInvoices')).url());
+    expect(asked.searchParams.getAll('status')).toEqual(['open', 'paid in "full" & \'more\'']);
+    expect(asked.searchParams.get('fields')).toBe('number,status');
+    const code = list.getByRole('region', { name: 'Example of the request' });
+    const curl = await code.innerText();
+    const { stdout } = await promisify(execFile)('/bin/sh', ['-c', `curl() { printf '%s\\n' "$@"; }\n${curl}`]);
+    const [address = '', ...flags] = stdout.trim().split('\n');
+    expect([new URL(address).href, ...flags]).toEqual([
+      asked.href,
+      '-H',
+      'Authorization: Bearer YOUR_API_KEY',
+      '-H',
+      `x-tenant-id: ${tenant}`,
+    ]);
+    await list.getByRole('radio', { name: 'JavaScript' }).check();
+    const program = `${(await code.innerText()).replace('YOUR_API_KEY', key)}\nconsole.log(JSON.stringify(data))`;
+    const ran = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program]);
+    expect(JSON.parse(ran.stdout)).toHaveLength(12);
+    await list.getByRole('radio', { name: 'Python' }).check();
+    await list.getByRole('button', { name: 'Copy the example' }).click();
+    const copied = await made.page.evaluate<string>('navigator.clipboard.readText()');
+    expect(copied).toContain('("status", "paid in \\"full\\" & \'more\'"),');
+    expect(copied).not.toContain(key);
+  });
+
+  it('is gone through by keyboard alone, however many resources there are', async () => {
+    const made = await reference.visit('/v4/preview');
+    await reference.enter(made);
+    const { page } = made;
+    await page.getByRole('heading', { name: 'Test', level: 2 }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('resource-33 date_after');
+    await page.getByText('1 operation', { exact: true }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.locator('#title-listResource33:focus').waitFor();
+    expect(await page.getByRole('link', { name: 'List resource-33' }).getAttribute('aria-current')).toBe('page');
+    await page.keyboard.press('Control+k');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: longName, level: 2 }).waitFor();
+    await page.goBack();
+    await page.locator('#title-listResource33:focus').waitFor();
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('nothing like it');
+    await page.getByText('Nothing found').waitFor();
+    expect(made.complaints).toEqual([]);
+  });
+
+  it('keeps the chosen theme and nothing else', async () => {
+    const made = await reference.visit('/v1/preview', { colorScheme: 'light' });
+    const background = () => made.page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
+    const light = await background();
+    await made.page.getByLabel('Theme').selectOption('Dark');
+    expect(await background()).not.toBe(light);
     await made.page.reload();
-    expect(await made.page.getByLabel('API key').inputValue()).toBe('');
-    expect(await readTraces(made)).not.toContain(key);
+    expect(await background()).not.toBe(light);
+    expect((await made.context.storageState()).origins).toEqual([
+      { origin: reference.site.origin, localStorage: [{ name: 'reference-theme', value: 'dark' }] },
+    ]);
+    await made.page.getByLabel('Theme').selectOption('System theme');
+    expect(await background()).toBe(light);
+    expect((await made.context.storageState()).origins).toEqual([]);
   });
 
-  it('drops the key when another is to be used', async () => {
-    const made = await visit(`/v1/preview#tenant=${tenant}`);
-    await signIn(made);
-    await made.page.getByText('List invoices').waitFor();
-    await made.page.getByRole('button', { name: 'Use another key' }).click();
-    await made.page.getByRole('button', { name: 'Open the reference' }).waitFor();
-    expect(await made.page.getByText('List invoices').count()).toBe(0);
-    expect(await made.page.getByLabel('API key').inputValue()).toBe('');
-    expect(await made.page.getByLabel('Tenant id').inputValue()).toBe(tenant);
+  it('takes the tenant id from the fragment, and drops the key when another is to be used', async () => {
+    const made = await reference.visit(`/v1/preview#tenant=${tenant}`);
+    const { page } = made;
+    await page.getByRole('button', { name: 'Open the reference' }).waitFor();
+    expect(await page.evaluate('document.activeElement.id')).toBe('key');
+    await page.keyboard.type(key);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Test', level: 2 }).waitFor();
+    await page.getByRole('button', { name: 'Use another key' }).click();
+    await page.getByRole('button', { name: 'Open the reference' }).waitFor();
+    expect(await page.getByRole('heading', { name: 'Test' }).count()).toBe(0);
+    expect(await page.getByLabel('API key').inputValue()).toBe('');
+    expect(await page.getByLabel('Tenant id').inputValue()).toBe(tenant);
   });
 
-  it('takes the tenant id from the fragment and asks for the key', async () => {
-    const made = await visit(`/v1/preview#tenant=${tenant}`);
-    await made.page.getByRole('button', { name: 'Open the reference' }).waitFor();
-    expect(await made.page.getByLabel('Tenant id').inputValue()).toBe(tenant);
-    expect(await made.page.evaluate('document.activeElement.id')).toBe('key');
-    await made.page.keyboard.type(key);
-    await made.page.keyboard.press('Enter');
-    await made.page.getByText('List invoices').waitFor();
+  it('says of a draft what it changes, and sends nothing for it', async () => {
+    const made = await reference.visit('/v6/preview?draft=true');
+    await reference.enter(made);
+    await made.page.getByText('This is a draft.').waitFor();
+    expect(await made.page.locator('#version').innerText()).toBe('v6 draft');
+    const changes = made.page.locator('.changes');
+    expect(await changes.getByRole('heading').innerText()).toMatch(/^Changes from v5\s*7, 7 of them breaking$/);
+    expect(await changes.innerText()).toContain('In invoices the sort number is gone.');
+    await made.page.locator('.cards').getByRole('link', { name: 'invoices' }).click();
+    await made.page.getByText('answers no requests until it is published').first().waitFor();
+    expect(await made.page.getByRole('button', { name: 'Send' }).count()).toBe(0);
   });
 
-  it('shows a draft only when asked to', async () => {
-    const made = await visit('/v2/preview?draft=true');
-    await signIn(made);
-    await made.page.getByText('List invoices').waitFor();
-    expect(plain(await operations(made))).toEqual(['/v2/invoices', '/v2/invoices/{id}']);
-    expect(await made.page.locator('#version').innerText()).toBe('v2 draft');
+  it('tells that a version is deprecated, until when, and what follows it', async () => {
+    const made = await reference.visit('/v3/preview');
+    await reference.enter(made);
+    await made.page.getByText(/Deprecated since .* It may be retired from January 31, 2027 on\./).waitFor();
+    expect(await made.page.getByRole('link', { name: 'Go to v5' }).getAttribute('href')).toBe('/api/public/openapi/v5/preview');
   });
 
-  it('stays usable when its scripts come late', async () => {
-    const made = await openVisit(browser);
-    visits.push(made);
+  it('takes a description as text, whatever stands in it, and saves what is no JSON', async () => {
+    const made = await reference.openAt('getShell', 'v5');
+    const shell = operation(made, 'getShell');
+    await shell.getByLabel('Answer as').selectOption('text/html');
+    expect(await shell.getByRole('region', { name: 'Example of the request' }).innerText()).toContain("-H 'Accept: text/html'");
+    const saving = made.page.waitForEvent('download');
+    await send(made, 'getShell');
+    expect(await textOf(await saving)).toContain('<title>API reference · Portal Service</title>');
+    await shell.getByText('Saved as').waitFor();
+    const list = operation(made, 'listInvoices');
+    await list.getByRole('button', { name: 'First five' }).click();
+    const example = list.getByRole('region', { name: 'Example of the request' });
+    expect(await example.innerText()).toContain('pageSize=5');
+    await list.getByLabel('Answer as').selectOption('text/csv');
+    expect(await example.innerText()).toMatch(/invoices' [^?]*'Accept: text\/csv'[^?]*--output 'invoices.csv'$/);
+    await made.page.getByRole('link', { name: 'Guide' }).click();
+    expect(await made.page.locator('.guide .prose').first().innerHTML()).toBe(
+      '<p>A &lt;b&gt;bold&lt;/b&gt; word, a link and a picture.</p>',
+    );
+    expect(made.complaints).toEqual([]);
+    expect(reference.staysHere(made)).toBe(true);
+  });
+
+  it('stays usable when its scripts come late, and says what it needs where there are none', async () => {
+    const made = await reference.newVisit();
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
     await made.context.route(/\.js$/, async (route) => {
-      await new Promise((resolve) => {
-        setTimeout(resolve, 700);
-      });
+      await released;
       await route.continue();
     });
-    await made.page.goto(`${site.origin}/api/public/openapi/v1/preview`, { waitUntil: 'commit' });
+    await made.page.goto(`${reference.site.origin}/api/public/openapi/v1/preview`, { waitUntil: 'commit' });
     await made.page.getByLabel('Tenant id').fill(tenant);
     await made.page.getByLabel('API key').fill(key);
     await made.page.keyboard.press('Enter');
     expect(made.page.url()).not.toContain(key);
+    release();
     await made.page.getByRole('button', { name: 'Open the reference' }).click();
-    await made.page.getByText('List invoices').waitFor();
+    await made.page.getByRole('heading', { name: 'Test', level: 2 }).waitFor();
     expect(made.complaints).toEqual([]);
-  });
-
-  it('says what it needs where there is no JavaScript', async () => {
-    const made = await visit('/v1/preview', { javaScriptEnabled: false });
-    expect(await made.page.locator('body').innerText()).toContain('This page needs JavaScript');
-    expect(await made.page.getByLabel('API key').isVisible()).toBe(false);
-  });
-});
-
-describe('the problems of the public reference', () => {
-  const unknownKey = 'psk_00000000000000000000000000000000000000000000';
-  it.each([
-    ['an unknown key', '/v1/preview', () => ({ key: unknownKey }), 'This API key is not valid'],
-    ['a malformed tenant id', '/v1/preview', () => ({ tenant: 'acme' }), 'This tenant id is not valid'],
-    ['another tenant', '/v1/preview', () => ({ tenant: '01890000-0000-7000-8000-000000000000' }), 'This key belongs to another tenant'],
-    ['an unknown version', '/v9/preview', () => ({}), 'There is no version v9'],
-    ['a draft that was not asked for', '/v2/preview', () => ({}), 'There is no version v2'],
-    ['a draft that does not exist', '/v9/preview?draft=true', () => ({}), 'There is no draft of version v9'],
-    ['a retired version', '/v3/preview', () => ({}), 'Version v3 has been retired'],
-    ['nothing at all', '/v1/preview', () => ({ tenant: '' }), 'Enter the tenant id'],
-    ['characters that no key has', '/v1/preview', () => ({ key: 'psk_…' }), 'The API key cannot be right'],
-  ])('%s', async (_case, address, credentials, message) => {
-    const made = await visit(address);
-    await signIn(made, credentials());
-    const alert = made.page.getByRole('alert');
-    await alert.waitFor();
-    expect(await alert.innerText()).toContain(message);
-    expect(await operations(made)).toEqual([]);
-    expect(await made.page.getByRole('button', { name: 'Open the reference' }).isEnabled()).toBe(true);
-    expect(made.complaints.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([]);
-  });
-
-  it('a key that is restricted to another version', async () => {
-    const restricted = await makeKey(database.ctx, tenant, { versions: ['v2'] });
-    const made = await visit();
-    await signIn(made, { key: restricted.secret });
-    await made.page.getByText('This key may not read version v1').waitFor();
-  });
-
-  it('a service that cannot be reached, and the way back', async () => {
-    const made = await visit();
-    await made.context.setOffline(true);
-    await signIn(made);
-    await made.page.getByText('The service cannot be reached').waitFor();
-    await made.context.setOffline(false);
-    await made.page.getByRole('button', { name: 'Open the reference' }).click();
-    await made.page.getByText('List invoices').waitFor();
-    expect(await made.page.getByRole('alert').count()).toBe(0);
-  });
-});
-
-describe.each(looks)('the public reference at $name', ({ name, width, colorScheme }) => {
-  it('fits its window', async () => {
-    const made = await visit('/v1/preview', { viewport: { width, height: 900 }, colorScheme });
-    await made.page.getByRole('button', { name: 'Open the reference' }).waitFor();
-    await saveScreenshot(made.page, `public-${name}-form`);
-    await signIn(made, { key: 'psk_wrong' });
-    await made.page.getByRole('alert').waitFor();
-    await saveScreenshot(made.page, `public-${name}-problem`);
-    await signIn(made);
-    await made.page.getByText('List invoices').waitFor();
-    await saveScreenshot(made.page, `public-${name}-list`);
-    await tryFirst(made);
-    await made.page.locator('.live-responses-table').getByText('INV-001').waitFor();
-    await saveScreenshot(made.page, `public-${name}-tried`, true);
-    expect(await overflowOf(made.page)).toBe(0);
+    const plain = await reference.visit('/v1/preview', { javaScriptEnabled: false });
+    expect(await plain.page.locator('body').innerText()).toContain('This page needs JavaScript');
+    expect(await plain.page.getByLabel('API key').isVisible()).toBe(false);
   });
 });

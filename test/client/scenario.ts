@@ -17,7 +17,11 @@ const who = given(await client.GET('/whoami'));
 const draft = given(await client.POST('/api-schema', { body: { name: 'Invoices for customers' } }));
 const made = given(
   await client.POST('/api-keys', {
-    body: { name: 'Nightly report', scopes: { versions: [draft.version], resources: ['invoices'], permissions: ['read'] }, expiresAt: null },
+    body: {
+      name: 'Nightly report',
+      scopes: { versions: [draft.version], resources: ['invoices'], permissions: ['read'] },
+      expiresAt: null,
+    },
     params: { header: { 'Idempotency-Key': crypto.randomUUID() } },
   }),
 );

@@ -1,5 +1,5 @@
-// A typed client made from the description: its types are generated, a program written against them compiles under the strictest
-// rules, and the same program works against a listening service.
+// Typed clients made from descriptions, of the management interface and of a published version: their types are generated, programs
+// written against them compile under the strictest rules, and the same programs work against a listening service.
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -7,6 +7,8 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { describePlatform, platformBase } from '../../src/platform/index.ts';
+import { openDescribed } from '../public/described.ts';
+import { invoicesEndpoint, loadInvoices, publishVersion } from '../public/fixture.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { listen, type Server } from './http.ts';
@@ -27,12 +29,45 @@ async function run(script: string, ...args: string[]): Promise<string> {
 
 let database: TestDatabase;
 let server: Server;
+let reader: { secret: string; tenant: string };
+let publishedText: string;
+
+async function generate(name: string, text: string): Promise<void> {
+  await writeFile(path.join(generated, `${name}.json`), text);
+  await run('node_modules/openapi-typescript/bin/cli.js', `.generated/${name}.json`, '--output', `.generated/${name}.ts`);
+}
+
+const read = (address: string) =>
+  server.send({
+    method: 'GET',
+    path: `/api/public${address}`,
+    headers: { authorization: `Bearer ${reader.secret}`, 'x-tenant-id': reader.tenant },
+  });
+
+async function publish(): Promise<void> {
+  const { id } = await makeOrganization(database.ctx);
+  const rows = Array.from({ length: 12 }, (_, index) => ({
+    id: index + 1,
+    tranid: `INV-${index + 1}`,
+    status: 'open',
+    total: String(index + 1),
+    paid: index % 2 === 0,
+    trandate: '2026-01-31',
+    lastmodified: '2026-01-31T10:00:00Z',
+    lines: '[{"item":"7","quantity":1.5}]',
+  }));
+  await loadInvoices(database.ctx, id, rows);
+  await publishVersion(database.ctx, id);
+  reader = { tenant: id, secret: (await makeKey(database.ctx, id)).secret };
+}
+
 beforeAll(async () => {
   database = await testDatabase();
   server = await listen(createApp(database.ctx));
+  await publish();
+  publishedText = (await read('/openapi/v1')).text;
   await mkdir(generated, { recursive: true });
-  await writeFile(path.join(generated, 'platform.json'), JSON.stringify(describePlatform(server.url)));
-  await run('node_modules/openapi-typescript/bin/cli.js', '.generated/platform.json', '--output', '.generated/platform.ts');
+  await Promise.all([generate('platform', JSON.stringify(describePlatform(server.url))), generate('public', publishedText)]);
 }, 120_000);
 afterAll(async () => {
   await server.stop();
@@ -70,4 +105,40 @@ describe('a typed client', () => {
       status: 'revoked',
     });
   }, 90_000);
+});
+
+describe('a typed client of a published version', () => {
+  it('has a type for every operation and field', async () => {
+    const types = await readFile(path.join(generated, 'public.ts'), 'utf8');
+    for (const name of ['listInvoices', 'getInvoicesRecord', 'InvoicesRecord']) expect(types).toContain(`    ${name}: {`);
+    for (const { name } of invoicesEndpoint.fields) expect(types).toMatch(new RegExp(`\\b${name}\\??: `));
+  });
+
+  it('filters, sorts, narrows, walks through pages, reads one, and knows what is missing', async () => {
+    expect(JSON.parse(await run('public-scenario.ts', `${server.url}/api/public`, reader.secret, reader.tenant))).toEqual({
+      totals: [12, 11, 10],
+      total: 12,
+      narrowed: [['id', 'number', 'paid']],
+      walked: { ids: 12, distinct: 12 },
+      one: { id: true, lines: [1.5] },
+      held: 304,
+      missing: { status: 404, code: 'NOT_FOUND' },
+      unknownField: true,
+    });
+  }, 90_000);
+
+  it.each([
+    ['/v1/invoices?status=open&sort=total&order=desc&pageSize=2', '/v1/invoices', 200],
+    ['/v1/invoices?page=99', '/v1/invoices', 200],
+    ['/v1/invoices?fields=number', '/v1/invoices', 200],
+    ['/v1/invoices/3', '/v1/invoices/{id}', 200],
+    ['/v1/invoices?statuss=open', '/v1/invoices', 400],
+    ['/v1/invoices/999', '/v1/invoices/{id}', 404],
+  ])('finds that %s answers as described', async (address, described, status) => {
+    const answer = await read(address);
+    expect(answer.status).toBe(status);
+    const problemsOf = openDescribed(publishedText);
+    expect(problemsOf(described, answer)).toEqual([]);
+    expect(problemsOf(described, { status, body: { ...answer.body, colour: 'red' } })).toEqual([' must NOT have additional properties']);
+  });
 });

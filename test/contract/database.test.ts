@@ -285,7 +285,9 @@ describe('a published version', () => {
       await expect(admin.raw(sql), column).rejects.toThrow('Published schemas are immutable');
     }
     await as(mine.id, (tx) =>
-      tx('api_schemas').where({ id }).update({ status: 'deprecated', sunset_at: new Date(), deprecated_at: new Date(), updated_at: new Date() }),
+      tx('api_schemas')
+        .where({ id })
+        .update({ status: 'deprecated', sunset_at: new Date(), deprecated_at: new Date(), updated_at: new Date() }),
     );
     await as(mine.id, (tx) => tx('api_schemas').where({ id }).update({ status: 'retired' }));
     await expect(as(mine.id, (tx) => tx('api_schemas').where({ id }).update({ status: 'draft' }))).rejects.toThrow(

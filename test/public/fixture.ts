@@ -4,6 +4,7 @@ import supertest from 'supertest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { newId } from '../../src/core/id.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
+import { sessionCookie } from '../../src/http/authenticate.ts';
 import { errorHandler, unknownAddress } from '../../src/http/errors.ts';
 import { requestLog } from '../../src/http/request-log.ts';
 import {
@@ -184,7 +185,13 @@ export async function bumpGeneration(ctx: Ctx, organizationId: string, rowCount:
   );
 }
 
-type PublishOptions = { version?: string; status?: string; endpoints?: readonly unknown[]; sunsetAt?: string | null };
+type PublishOptions = {
+  version?: string;
+  status?: string;
+  endpoints?: readonly unknown[];
+  sunsetAt?: string | null;
+  describe?: (text: string) => string;
+};
 
 export async function publishVersion(ctx: Ctx, organizationId: string, options: PublishOptions = {}): Promise<string> {
   const { version = 'v1', status = 'published' } = options;
@@ -194,15 +201,8 @@ export async function publishVersion(ctx: Ctx, organizationId: string, options: 
   const problems = validateDocument(document, available);
   if (status !== 'draft' && problems.length > 0) throw new Error(JSON.stringify(problems));
   const bindings = bindDocument(document, available);
-  const openapi = describeVersion({
-    version,
-    name: 'Test',
-    notes: '',
-    endpoints: document.endpoints,
-    bindings,
-    draft: false,
-    previous: null,
-  });
+  const described = { version, name: 'Test', notes: '', endpoints: document.endpoints, bindings, draft: false, previous: null };
+  const openapi = (options.describe ?? ((text) => text))(describeVersion(described));
   const id = newId();
   await inTransaction(tenant, async (tx) => {
     await tx('api_schemas').insert({
@@ -228,6 +228,7 @@ export function publicApp(ctx: Ctx, usage: Usage = openUsage(ctx)): Express {
     '/api/public',
     publicRouter(ctx, {
       usage,
+      sessionCookie,
       referencePage: (_req, res) => {
         res.type('html').send('<!doctype html><title>reference</title>');
       },

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import type { oas31 } from 'openapi3-ts';
+import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../src/core/id.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
@@ -13,7 +14,7 @@ import { describeVersion } from '../../src/public/openapi.ts';
 import { dateSentence } from '../../src/public/openapi-fields.ts';
 import { SchemaDocument } from '../../src/public/schema-document.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { makeKey, makeMember, makeOrganization, makeSession } from '../setup/organization.ts';
 import { callerOf, invoiceColumns, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from './fixture.ts';
 
 const columns = { invoice: { label: 'Invoice', idType: 'integer' as const, columns: invoiceColumns, hasData: true } };
@@ -106,6 +107,17 @@ describe('the description', () => {
     expect(list?.operationId).toBe('listInvoices');
     expect(JSON.stringify(list?.responses?.['200'])).toContain('"trandate"'.replace('trandate', 'date'));
     expect(Object.keys(described.components?.securitySchemes ?? {})).toEqual(['apiKey', 'tenant']);
+  });
+
+  it('ends what a publisher wrote with a full stop before it says more', () => {
+    const told = (description: string) => {
+      const fields = [{ name: 'total', source: 'total', description }];
+      const described = describeEndpoints([{ ...invoicesEndpoint, fields, filters: [], sorts: [] }]);
+      const record = described.components?.schemas?.['InvoicesRecord'] as oas31.SchemaObject | undefined;
+      return record?.properties?.['total'];
+    };
+    for (const written of ['What is due', 'What is due.'])
+      expect(told(written)).toMatchObject({ description: expect.stringMatching(/^What is due\. Exact decimal digits\. /) });
   });
 
   it('keeps type names apart that differ in hyphens alone', () => {
@@ -208,6 +220,37 @@ describe('GET /openapi/{version}', () => {
     const narrow = await keyOf({ resources: ['invoices'] });
     await narrow('/openapi/v2?draft=true').expect(403);
     await narrow('/openapi/v1').expect(200);
+  });
+
+  describe('with the session of someone signed in', () => {
+    const withSession = async (role: Parameters<typeof makeMember>[2], path: string, headers: Record<string, string> = {}) => {
+      const { id } = await makeMember(database.ctx, organizationId, role);
+      const { cookie } = await makeSession(database.ctx, id);
+      return supertest(publicApp(database.ctx))
+        .get(`/api/public${path}`)
+        .set({ cookie, 'x-tenant-id': organizationId, ...headers });
+    };
+
+    it('200 with the same bytes, and the draft with what it changes', async () => {
+      const response = await withSession('viewer', '/openapi/v1');
+      expect([response.status, response.text]).toEqual([200, (await get('/openapi/v1')).text]);
+      expect(response.headers['vary']).toContain('Cookie');
+      const { body } = await withSession('viewer', '/openapi/v2?draft=true');
+      expect(body.info.description).toContain('## Changes from v1\n- **Breaking:** The resource invoices is gone.');
+    });
+
+    it('403 without api-schema:read or for another tenant, 400 without a tenant, 404 for what is not there', async () => {
+      expect((await withSession(['sync:read'], '/openapi/v1')).status).toBe(403);
+      expect((await withSession('viewer', '/openapi/v1', { 'x-tenant-id': newId() })).status).toBe(403);
+      expect((await withSession('viewer', '/openapi/v1', { 'x-tenant-id': '' })).status).toBe(400);
+      expect((await withSession('viewer', '/openapi/v7')).status).toBe(404);
+    });
+
+    it('401 once it is not known, beside a key that is not valid, and for records', async () => {
+      expect((await withSession('viewer', '/openapi/v1', { cookie: `portal_session=${'A'.repeat(43)}` })).status).toBe(401);
+      expect((await withSession('viewer', '/openapi/v1', { authorization: 'Bearer psk_wrong' })).status).toBe(401);
+      expect((await withSession('owner', '/v1/invoices')).status).toBe(401);
+    });
   });
 
   it('400 for other parameters', async () => {

@@ -15,13 +15,14 @@ export function readCredential(field, name) {
   return value;
 }
 
-export function showProblem(problem) {
+/** Shows a problem in the form's place for them, or in another one. */
+export function showProblem(problem, place = part('problem')) {
   hideProblem();
   const { title, text, field } = problem instanceof Problem ? problem : new Problem('The reference cannot be shown', problem.message);
   const strong = document.createElement('strong');
   strong.textContent = title;
-  part('problem').replaceChildren(strong, ...(text === '' ? [] : [document.createTextNode(` ${text}`)]));
-  part('problem').hidden = false;
+  place.replaceChildren(strong, ...(text === '' ? [] : [document.createTextNode(` ${text}`)]));
+  place.hidden = false;
   if (field === null) return;
   part(field).setAttribute('aria-invalid', 'true');
   part(field).focus();
@@ -37,22 +38,25 @@ const setBusy = (isBusy, label) => {
   part('open').textContent = label;
 };
 
-/** Lets the form be sent: `open` does the work, and its problems are shown. Until then its button is disabled. */
+/** Lets the form be sent: `open` does the work, and its problems are shown. Answers a way to do other work in the same manner. */
 export function enableForm(label, busyLabel, open) {
-  setBusy(false, label);
-  part('access').addEventListener('submit', async (event) => {
-    event.preventDefault();
-    if (part('open').disabled) return;
+  const run = async (work) => {
     hideProblem();
     setBusy(true, busyLabel);
     try {
-      await open();
+      await work();
     } catch (problem) {
       showProblem(problem);
     } finally {
       setBusy(false, label);
     }
+  };
+  setBusy(false, label);
+  part('access').addEventListener('submit', (event) => {
+    event.preventDefault();
+    if (!part('open').disabled) run(open);
   });
+  return run;
 }
 
 /** Swaps the form for a line that says whose credentials are in use. The key leaves the input. */

@@ -14,19 +14,22 @@ export class Problem extends Error {
 export const descriptionPath = () => location.pathname.replace(/\/preview\/?$/, '');
 
 /**
- * Answers the JSON at a path of this origin. Throws a Problem; `explain` words the refusals it knows. Cookies stay out of it unless
- * `credentials` is 'same-origin'.
+ * Answers `{body, headers}` of the JSON at a path of this origin. Throws a Problem; `explain` words the refusals it knows. Cookies
+ * stay out of it unless `credentials` is 'same-origin'.
  */
-export async function fetchJson(path, headers, explain, credentials = 'omit') {
+export async function fetchAnswer(path, headers, explain, credentials = 'omit') {
   const response = await sendGet(path, headers, credentials);
   const body = await readJson(response);
-  if (response.ok && body !== undefined) return body;
+  if (response.ok && body !== undefined) return { body, headers: response.headers };
   const error = body?.error ?? {};
   const refusal = { status: response.status, message: error.message ?? '', reason: error.details?.[0]?.code ?? '' };
   const problem = explain(refusal) ?? explainRefusal(refusal, response.headers.get('retry-after'));
   if (error.requestId) problem.text = `${problem.text} (request ${error.requestId})`.trim();
   throw problem;
 }
+
+/** The body alone. */
+export const fetchJson = async (...given) => (await fetchAnswer(...given)).body;
 
 async function sendGet(path, headers, credentials) {
   try {

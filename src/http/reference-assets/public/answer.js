@@ -1,0 +1,209 @@
+// Sends one request and shows what came back. It goes to this page's own origin with both headers and without cookies; nothing of it
+// is cached. JSON is shown with its digits as they came; anything else is saved as a file, however long it is.
+import { button, copyButton, make } from './dom.js';
+import { showText } from './json-text.js';
+import { isJson } from './samples.js';
+
+export function sizeText(bytes) {
+  if (bytes < 1_000) return `${bytes} B`;
+  return bytes < 1_000_000 ? `${(bytes / 1_000).toFixed(1)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+const durationText = (ms) => (ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`);
+
+/** Same-origin addresses by relation, from a `Link` header. */
+function linksOf(header) {
+  const found = [...(header ?? '').matchAll(/<([^>]*)>\s*;\s*rel="?([^",;]+)"?/g)];
+  return new Map(found.map(([, target, rel]) => [rel, new URL(target, location.href)]).filter(([, url]) => url.origin === location.origin));
+}
+
+function saveFile(blob, name) {
+  const address = URL.createObjectURL(blob);
+  make('a', { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 60_000);
+}
+
+const handOverEvery = 8 << 20;
+
+/** Collects a body of any length. What is collected is handed to the browser in blobs, which it may keep on disk. */
+async function collect(response, onProgress) {
+  const reader = response.body.getReader();
+  const blobs = [];
+  let chunks = [];
+  let waiting = 0;
+  let bytes = 0;
+  for (let read = await reader.read(); !read.done; read = await reader.read()) {
+    chunks.push(read.value);
+    waiting += read.value.length;
+    bytes += read.value.length;
+    onProgress(bytes);
+    if (waiting < handOverEvery) continue;
+    blobs.push(new Blob(chunks));
+    chunks = [];
+    waiting = 0;
+  }
+  return new Blob([...blobs, ...chunks], { type: response.headers.get('content-type') ?? '' });
+}
+
+const headerList = (headers) =>
+  make(
+    'details',
+    { class: 'headers' },
+    make('summary', {}, `${headers.length} headers`),
+    make(
+      'dl',
+      {},
+      headers.map(([name, value]) => make('div', {}, make('dt', {}, name), make('dd', {}, value))),
+    ),
+  );
+
+function pagesText(text) {
+  try {
+    const { data, pagination } = JSON.parse(text);
+    const { page, totalPages, total } = pagination;
+    const records = total === 1 ? '1 record' : `${total.toLocaleString('en')} records`;
+    if (total === 0) return 'No record fits.';
+    if (data.length === 0) return `Beyond the end: ${records} on ${totalPages} pages.`;
+    return `Page ${page} of ${totalPages}, ${records}`;
+  } catch {
+    return '';
+  }
+}
+
+const relations = [
+  ['first', 'First'],
+  ['prev', 'Previous'],
+  ['next', 'Next'],
+  ['last', 'Last'],
+];
+
+function pageButtons(links, text, follow) {
+  const words = pagesText(text);
+  if (words === '' && ![...links.keys()].some((rel) => rel === 'next' || rel === 'prev')) return null;
+  return make(
+    'div',
+    { class: 'pages', role: 'group', 'aria-label': 'Pages of this answer' },
+    make('span', { class: 'where' }, words),
+    relations
+      .filter(([rel]) => links.has(rel) || (words !== '' && links.size > 0))
+      .map(([rel, label]) => button(label, () => follow(links.get(rel)), { class: 'small', disabled: !links.has(rel) })),
+  );
+}
+
+const hints = {
+  304: 'Not modified: what you hold is still the newest.',
+  401: 'The key is no longer valid. Use another one.',
+  503: 'The service cannot answer right now. Try again in a moment.',
+};
+
+/** What a refusal says to people; empty where it says nothing. */
+function messageOf(text) {
+  try {
+    return String(JSON.parse(text).error.message);
+  } catch {
+    return '';
+  }
+}
+
+/** The parts of an answer's body. Whole and cut texts alike can be copied and saved as they came. */
+function bodyParts(text, type, name) {
+  if (text === '') return [];
+  const { nodes, isCut } = showText(text, isJson(type));
+  const body = make('pre', { class: 'body', tabindex: 0, role: 'region', 'aria-label': 'Body of the answer' }, nodes);
+  const tools = make(
+    'div',
+    { class: 'row tools' },
+    isCut && make('span', { class: 'hint' }, 'Too long to show whole.'),
+    copyButton(
+      'Copy the answer',
+      () => (text.length > 1_000_000 ? text : body.textContent),
+      () => body,
+    ),
+    button('Save', () => saveFile(new Blob([text], { type }), name), { class: 'small', 'aria-label': 'Save the answer' }),
+  );
+  return [tools, body];
+}
+
+const statusLine = (response, startedMs, bytes) =>
+  make(
+    'p',
+    { class: 'status' },
+    make(
+      'span',
+      { class: response.ok ? 'code good' : response.status === 304 ? 'code' : 'code bad' },
+      `${response.status} ${response.statusText}`.trim(),
+    ),
+    ` ${durationText(performance.now() - startedMs)} · ${sizeText(bytes)}`,
+  );
+
+const extensionOf = (type) => (isJson(type) ? 'json' : /csv/.test(type) ? 'csv' : /ndjson/.test(type) ? 'ndjson' : 'txt');
+
+async function showSaved({ status, rest, fileName }, response, type, startedMs) {
+  // Outside of the status, so that a screen reader isn't told of every piece.
+  const progress = make('p', {});
+  rest.prepend(progress);
+  const blob = await collect(response, (bytes) => {
+    progress.textContent = `${sizeText(bytes)} received…`;
+  });
+  const name = `${fileName}.${extensionOf(type)}`;
+  saveFile(blob, name);
+  status.replaceChildren(statusLine(response, startedMs, blob.size), make('p', {}, `Saved as ${name}.`));
+  const start = await blob.slice(0, 2_000).text();
+  const lines = start.split('\n').slice(0, 5).join('\n');
+  progress.replaceWith(make('pre', { class: 'body', tabindex: 0, role: 'region', 'aria-label': 'Start of the file' }, lines));
+}
+
+async function showBody({ status, rest, fileName, follow, again }, response, type, startedMs) {
+  const text = await response.text();
+  const words = hints[response.status] ?? (response.ok ? '' : messageOf(text));
+  status.replaceChildren(statusLine(response, startedMs, new Blob([text]).size), ...(words === '' ? [] : [make('p', {}, words)]));
+  const tag = response.headers.get('etag');
+  const parts = [
+    pageButtons(linksOf(response.headers.get('link')), text, follow),
+    ...bodyParts(text, type, `${fileName}.${extensionOf(type)}`),
+    tag !== null && again !== undefined && button('Ask again with this ETag', () => again(tag, new URL(response.url)), { class: 'small' }),
+  ];
+  rest.prepend(...parts.filter((each) => each));
+}
+
+async function exchange(place, { url, accept, headers }, signal) {
+  const startedMs = performance.now();
+  const response = await fetch(url, { headers: { ...headers, accept }, cache: 'no-store', credentials: 'omit', redirect: 'error', signal });
+  const type = response.headers.get('content-type') ?? '';
+  place.rest.append(make('p', { class: 'sent' }, make('code', {}, `GET ${url.pathname}${url.search}`)), headerList([...response.headers]));
+  await (response.ok && !isJson(type) ? showSaved : showBody)(place, response, type, startedMs);
+}
+
+const stopped = 'Stopped; nothing was saved.';
+const broken = 'No whole answer came: the service cannot be reached, or the connection broke. Nothing was saved.';
+
+/**
+ * The place for answers of one operation: `{element, send, cancel, isRunning}`. `send` takes `{url, accept, headers}`; `follow` is called with
+ * the address of a neighbouring page, `again` with the ETag that the reader holds and its address.
+ */
+export function answerPlace(given) {
+  const status = make('div', { role: 'status', class: 'answer-status' });
+  const rest = make('div', {});
+  const element = make('section', { class: 'answer', 'aria-label': 'Answer', hidden: true }, status, rest);
+  let running = null;
+
+  async function send(request) {
+    running?.abort();
+    const own = new AbortController();
+    running = own;
+    element.hidden = false;
+    element.setAttribute('aria-busy', 'true');
+    status.replaceChildren(make('p', {}, 'Waiting for the answer…'));
+    rest.replaceChildren();
+    try {
+      await exchange({ ...given, status, rest }, request, own.signal);
+    } catch {
+      if (running === own) status.replaceChildren(make('p', { class: 'problem' }, own.signal.aborted ? stopped : broken));
+    } finally {
+      if (running === own) {
+        running = null;
+        element.removeAttribute('aria-busy');
+      }
+    }
+  }
+  return { element, send, cancel: () => running?.abort(), isRunning: () => running !== null };
+}

@@ -1,0 +1,84 @@
+// Markdown as elements. marked finds the structure; the elements are made here, so that no markup of a description is ever taken as
+// such: HTML in it is shown as text, pictures as their caption, and only links to web and mail addresses lead anywhere.
+import { lexer } from '../marked.esm.js';
+import { make } from './dom.js';
+
+const isSafeLink = (href) => /^(https?:\/\/|mailto:)/i.test(href);
+
+const inlineElements = {
+  strong: (token) => make('strong', {}, inline(token)),
+  em: (token) => make('em', {}, inline(token)),
+  del: (token) => make('del', {}, inline(token)),
+  codespan: ({ text }) => make('code', {}, text),
+  escape: ({ text }) => text,
+  br: () => make('br'),
+  image: ({ text }) => text,
+  link: (token) => (isSafeLink(token.href) ? make('a', { href: token.href, rel: 'noreferrer noopener' }, inline(token)) : inline(token)),
+};
+
+function inline({ tokens, text = '', raw = text }) {
+  if (tokens === undefined) return [raw];
+  return tokens.flatMap((token) => inlineElements[token.type]?.(token) ?? inline(token));
+}
+
+const cells = (row, tag) =>
+  make(
+    'tr',
+    {},
+    row.map((cell) => make(tag, {}, inline(cell))),
+  );
+
+const blockElements = {
+  space: () => [],
+  def: () => [],
+  hr: () => make('hr'),
+  heading: (token, level) => make(`h${Math.min(6, level + token.depth - 1)}`, {}, inline(token)),
+  paragraph: (token) => make('p', {}, inline(token)),
+  code: ({ text }) => make('pre', { tabindex: 0 }, make('code', {}, text)),
+  blockquote: ({ tokens }, level) => make('blockquote', {}, blocks(tokens, level)),
+  list: ({ ordered, items }, level) =>
+    make(
+      ordered ? 'ol' : 'ul',
+      {},
+      items.map((item) => make('li', {}, blocks(item.tokens, level))),
+    ),
+  table: ({ header, rows }) =>
+    make(
+      'div',
+      { class: 'scroll', tabindex: 0 },
+      make(
+        'table',
+        {},
+        make('thead', {}, cells(header, 'th')),
+        make(
+          'tbody',
+          {},
+          rows.map((row) => cells(row, 'td')),
+        ),
+      ),
+    ),
+  html: ({ raw }) => make('p', {}, raw),
+};
+
+const blocks = (tokens, level) => tokens.flatMap((token) => blockElements[token.type]?.(token, level) ?? inline(token));
+
+/** Paragraphs, lists and so on; a first-level heading becomes one of `level`. */
+export const prose = (markdown, level = 3) => make('div', { class: 'prose' }, blocks(lexer(markdown), level));
+
+/** One line of a description: its inline parts, without a paragraph around them. */
+export const phrase = (markdown) => {
+  const tokens = lexer(markdown);
+  return tokens.length === 1 && tokens[0].type === 'paragraph' ? inline(tokens[0]) : [prose(markdown)];
+};
+
+/** A long text as its parts: what stands before the first heading has no title. */
+export function sectionsOf(markdown) {
+  const sections = [{ title: '', tokens: [] }];
+  for (const token of lexer(markdown)) {
+    if (token.type === 'heading' && token.depth <= 2) sections.push({ title: token.text, tokens: [] });
+    else sections.at(-1).tokens.push(token);
+  }
+  return sections
+    .filter(({ title, tokens }) => title !== '' || tokens.some(({ type }) => type !== 'space'))
+    .map(({ title, tokens }) => ({ title, text: tokens.map(({ raw }) => raw).join('') }));
+}

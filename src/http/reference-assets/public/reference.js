@@ -1,0 +1,97 @@
+// The reference itself: navigation on one side, one view at a time on the other. Which one stands in the fragment (`#at=…`), so that
+// it can be linked to and gone back to; credentials never do.
+import { button, make } from './dom.js';
+import { navigation } from './navigation.js';
+import { guideView, resourceView } from './views.js';
+
+const fragment = () => new URLSearchParams(location.hash.slice(1));
+
+/** An address within the page; what the reader's own fragment holds besides stays in it. */
+function hrefOf(at) {
+  const parameters = fragment();
+  parameters.set('at', at);
+  return `#${parameters}`;
+}
+
+const dateText = (date) => date.toLocaleDateString('en', { day: 'numeric', month: 'long', year: 'numeric' });
+
+/** What the answer's headers say of the version's future: deprecated, and until when; null in good standing. */
+function standing(headers) {
+  const since = /^@(\d+)$/.exec(headers.get('deprecation') ?? '')?.[1];
+  if (since === undefined) return null;
+  const sunset = headers.get('sunset');
+  const successor = /<([^>]+)>\s*;\s*rel="successor-version"/.exec(headers.get('link') ?? '')?.[1];
+  const label = successor?.split('/').at(-1);
+  return make(
+    'p',
+    { class: 'notice warning' },
+    make('strong', {}, `Deprecated since ${dateText(new Date(Number(since) * 1_000))}. `),
+    sunset === null ? 'It goes on answering until it is retired. ' : `It may be retired from ${dateText(new Date(sunset))} on. `,
+    successor !== undefined && make('a', { href: `${successor}/preview` }, `Go to ${label}`),
+  );
+}
+
+function banner(access, headers) {
+  if (!access.isDraft) return standing(headers);
+  const text = 'It may still change, and its requests are not answered before it is published.';
+  return make('p', { class: 'notice warning' }, make('strong', {}, 'This is a draft. '), text);
+}
+
+let listening = new AbortController();
+
+/** Takes the reference away, and all that it has in memory with it. */
+export function hideReference(place) {
+  listening.abort();
+  place.replaceChildren();
+  place.hidden = true;
+}
+
+/** Shows a description read by `readDescription` in `place`. */
+export function showReference(place, model, access, headers) {
+  const content = make('div', { id: 'content' });
+  const menu = button('Operations', () => setMenu(!place.classList.contains('menu-open')), {
+    class: 'menu',
+    'aria-expanded': 'false',
+    'aria-controls': 'navigation',
+  });
+  const setMenu = (isOpen) => {
+    place.classList.toggle('menu-open', isOpen);
+    menu.setAttribute('aria-expanded', String(isOpen));
+  };
+  const list = navigation(model, hrefOf, () => setMenu(false));
+  const resourceOf = (at) => model.resources.find(({ name, operations }) => name === at || operations.some(({ id }) => id === at));
+  let shown;
+
+  function show(isFirst) {
+    const at = fragment().get('at') ?? 'guide';
+    const resource = resourceOf(at);
+    const operation = resource !== undefined && resource.name !== at ? at : null;
+    if (shown !== (resource ?? null)) {
+      access.forgetListeners();
+      content.replaceChildren(resource === undefined ? guideView(model, hrefOf) : resourceView(resource, access));
+      shown = resource ?? null;
+    }
+    list.mark(resource?.name ?? 'guide', operation);
+    document.title = `${operation ?? resource?.name ?? 'Guide'} · ${access.label} · API reference`;
+    const heading = operation === null ? content.querySelector('h2') : document.getElementById(`title-${operation}`);
+    if (!isFirst || operation !== null) heading.focus({ preventScroll: true });
+    if (operation !== null) heading.scrollIntoView({ block: 'start' });
+    else if (!isFirst) scrollTo({ top: 0 });
+  }
+
+  const main = make('div', { class: 'main', tabindex: -1 }, banner(access, headers), content);
+  const skip = button('Skip to the content', () => main.focus(), { class: 'skip' });
+  place.replaceChildren(skip, menu, list.element, main);
+  place.hidden = false;
+  listening = new AbortController();
+  const { signal } = listening;
+  addEventListener('hashchange', () => show(false), { signal });
+  const toSearch = (event) => {
+    if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    setMenu(true);
+    list.focus();
+  };
+  addEventListener('keydown', toSearch, { signal });
+  show(true);
+}

@@ -1,0 +1,221 @@
+// The parameters of one operation: what each means and, beside it, what is to be sent. Filters stand by the field they are about.
+import { freshId, make } from './dom.js';
+import { phrase } from './prose.js';
+
+/** The field that a parameter filters: the longest name that it is or begins with. */
+const fieldOf = (name, fields) =>
+  fields.filter((field) => name === field.name || name.startsWith(`${field.name}_`)).sort((a, b) => b.name.length - a.name.length)[0];
+
+const sentencesOf = (text) => text.split(/(?<=[.!?])\s+/);
+/** Long sentences that filters of several kinds repeat are said once, above all of them. */
+function repeatedSentences(parameters, fields) {
+  const kinds = new Map();
+  for (const { name, description } of parameters)
+    for (const sentence of sentencesOf(description)) {
+      if (!kinds.has(sentence)) kinds.set(sentence, new Set());
+      kinds.get(sentence).add(suffixOf(name, fieldOf(name, fields)));
+    }
+  return [...kinds].filter(([sentence, { size }]) => size > 1 && sentence.length > 60).map(([sentence]) => sentence);
+}
+
+function choices(parameter, attributes) {
+  return make(
+    'select',
+    attributes,
+    make('option', { value: '' }, '–'),
+    parameter.options.map((option) => make('option', { value: String(option) }, String(option))),
+  );
+}
+
+/** Several of a known list, such as field names. */
+function manyChoices(parameter, { id, ...described }) {
+  const boxes = parameter.options.map((option) =>
+    make('label', { class: 'choice' }, make('input', { type: 'checkbox', value: String(option) }), make('code', {}, String(option))),
+  );
+  return make('fieldset', { id, class: 'choices', ...described }, make('legend', { class: 'unseen' }, parameter.name), boxes);
+}
+
+function control(parameter, attributes) {
+  const { isList, isRepeated, options, example } = parameter;
+  if (isList && options.length > 2 && !isRepeated) return manyChoices(parameter, attributes);
+  if (options.length > 0 && (!isList || options.length === 2)) return choices(parameter, attributes);
+  const shared = {
+    ...attributes,
+    class: 'value',
+    autocomplete: 'off',
+    autocapitalize: 'off',
+    spellcheck: 'false',
+    required: parameter.required,
+  };
+  if (isRepeated)
+    return make('textarea', { ...shared, rows: 1, placeholder: example === '' ? 'one per line' : `${example} – one per line` });
+  return make('input', { ...shared, type: 'text', placeholder: example });
+}
+
+const readControl = (element, { isRepeated }) => {
+  if (element.disabled) return [];
+  if (element.matches('fieldset')) return [...element.querySelectorAll(':checked')].map(({ value }) => value);
+  const values = isRepeated ? element.value.split('\n') : [element.value];
+  return values.map((value) => value.trim()).filter((value) => value !== '');
+};
+
+function fillControl(element, values) {
+  if (element.matches('fieldset')) for (const box of element.querySelectorAll('input')) box.checked = values.includes(box.value);
+  else element.value = values.join('\n');
+}
+
+/** A parameter's line, and its control. */
+function parameterRow(parameter, saidAbove) {
+  const id = freshId('parameter');
+  const own = sentencesOf(parameter.description).filter((sentence) => !saidAbove.includes(sentence));
+  const words = own.join(' ');
+  const element = control(parameter, { id, 'aria-describedby': `${id}-about` });
+  const name = make('code', { class: 'name' }, parameter.name);
+  const row = make(
+    'div',
+    { class: 'parameter' },
+    make(
+      'div',
+      {},
+      element.matches('fieldset') ? name : make('label', { for: id }, name),
+      make('span', { class: 'type' }, parameter.isList ? `${parameter.type}, several` : parameter.type),
+      parameter.required && make('span', { class: 'tag strong' }, 'required'),
+      parameter.deprecated && make('span', { class: 'tag strong' }, 'deprecated'),
+      make('p', { id: `${id}-about`, class: 'hint' }, phrase(words), parameter.bounds !== '' && ` (${parameter.bounds})`),
+    ),
+    parameter.options.length > 2 && element.matches('fieldset')
+      ? make('details', { class: 'chooser' }, make('summary', {}, 'Choose'), element)
+      : element,
+  );
+  return { parameter, element, row };
+}
+
+const suffixOf = (name, field) => (name === field.name ? 'equals' : name.slice(field.name.length));
+
+function filterGroup(field, rows) {
+  const used = make('span', { class: 'used', hidden: true });
+  const details = make(
+    'details',
+    { class: 'filter' },
+    make(
+      'summary',
+      {},
+      make('code', { class: 'name' }, field.name),
+      make('span', { class: 'type' }, field.type),
+      make('span', { class: 'operators' }, rows.map(({ parameter }) => suffixOf(parameter.name, field)).join(' · ')),
+      used,
+    ),
+    rows.map(({ row }) => row),
+  );
+  const showUse = () => {
+    const count = rows.filter(({ element, parameter }) => readControl(element, parameter).length > 0).length;
+    used.textContent = `${count} set`;
+    used.hidden = count === 0;
+    if (count > 0) details.open = true;
+  };
+  return { details, showUse };
+}
+
+function filtersSection(rows, fields, saidAbove) {
+  const byField = Map.groupBy(rows, ({ parameter }) => fieldOf(parameter.name, fields));
+  const groups = [...byField].map(([field, own]) => filterGroup(field, own));
+  const opener = make('button', { type: 'button', class: 'small', 'aria-pressed': 'false' }, 'Show all');
+  opener.addEventListener('click', () => {
+    const open = opener.getAttribute('aria-pressed') === 'false';
+    for (const { details } of groups) details.open = open;
+    opener.setAttribute('aria-pressed', String(open));
+  });
+  const section = make(
+    'section',
+    { class: 'parameters' },
+    make('div', { class: 'row' }, make('h4', {}, `Filters by ${groups.length === 1 ? 'one field' : `${groups.length} fields`}`), opener),
+    saidAbove.length > 0 && make('p', { class: 'hint' }, phrase(saidAbove.join(' '))),
+    groups.map(({ details }) => details),
+  );
+  const showUse = () => {
+    for (const group of groups) group.showUse();
+  };
+  return { section, showUse };
+}
+
+const plainSection = (title, rows) =>
+  rows.length > 0 &&
+  make(
+    'section',
+    { class: 'parameters' },
+    make('h4', {}, title),
+    rows.map(({ row }) => row),
+  );
+
+const pageParameters = new Set(['page', 'pageSize']);
+
+const encodeList = (values) => values.map(encodeURIComponent).join(',');
+
+function addressOf(operation, rows) {
+  let path = operation.path;
+  const query = [];
+  for (const { parameter, element } of rows) {
+    const values = readControl(element, parameter);
+    if (values.length === 0) continue;
+    if (parameter.in === 'path') path = path.replace(`{${parameter.name}}`, encodeList(values));
+    if (parameter.in !== 'query') continue;
+    const name = encodeURIComponent(parameter.name);
+    if (parameter.isRepeated) query.push(...values.map((value) => `${name}=${encodeURIComponent(value)}`));
+    else query.push(`${name}=${encodeList(values)}`);
+  }
+  return query.length === 0 ? path : `${path}?${query.join('&')}`;
+}
+
+/**
+ * `{element, read, fill, setWhole, firstMissing}`. `read` answers the path with its query, and the headers; `fill` takes values by name and
+ * empties the rest; `firstMissing` is the control of a required value that isn't given.
+ */
+export function requestForm(operation, onChange) {
+  const fields = operation.fields.filter(({ depth }) => depth === 0);
+  const isFilter = ({ name, in: place }) => place === 'query' && fieldOf(name, fields) !== undefined;
+  const saidAbove = repeatedSentences(operation.parameters.filter(isFilter), fields);
+  const rows = operation.parameters.map((parameter) => parameterRow(parameter, isFilter(parameter) ? saidAbove : []));
+  const rowsOf = (test) => rows.filter(({ parameter }) => test(parameter));
+  const filterRows = rowsOf(isFilter);
+  const filters = filterRows.length === 0 ? undefined : filtersSection(filterRows, fields, saidAbove);
+  const element = make(
+    'div',
+    { class: 'request-form' },
+    plainSection(
+      'Path',
+      rowsOf((parameter) => parameter.in === 'path'),
+    ),
+    plainSection(
+      'Query',
+      rowsOf((parameter) => parameter.in === 'query' && !isFilter(parameter)),
+    ),
+    filters?.section,
+    plainSection(
+      'Headers',
+      rowsOf((parameter) => parameter.in === 'header'),
+    ),
+  );
+  const changed = () => {
+    filters?.showUse();
+    onChange();
+  };
+  element.addEventListener('input', changed);
+  return {
+    element,
+    read: () => ({
+      path: addressOf(operation, rows),
+      headers: rowsOf((parameter) => parameter.in === 'header').flatMap((row) =>
+        readControl(row.element, row.parameter).map((value) => [row.parameter.name, value]),
+      ),
+    }),
+    fill(values) {
+      for (const row of rows) fillControl(row.element, [values[row.parameter.name] ?? []].flat().map(String));
+      changed();
+    },
+    /** A list as a whole has no pages: what chooses one is not sent. */
+    setWhole(isWhole) {
+      for (const { element, parameter } of rows) if (pageParameters.has(parameter.name)) element.disabled = isWhole;
+    },
+    firstMissing: () => rows.find((row) => row.parameter.required && readControl(row.element, row.parameter).length === 0)?.element,
+  };
+}

@@ -1,0 +1,184 @@
+// The panel beside an operation's parameters: ready-made requests, the request as a program's lines, and sending it.
+import { readCredential, showProblem } from '../access.js';
+import { answerPlace } from './answer.js';
+import { button, copyButton, freshId, make } from './dom.js';
+import { isJson, samples } from './samples.js';
+
+/** The same one for all operations, until another is chosen. */
+let language = Object.keys(samples)[0];
+
+/** Ready-made requests from the version's own fields. */
+function presetsOf(operation) {
+  const named = (name) => operation.parameters.find((parameter) => parameter.name === name);
+  const size = named('pageSize') === undefined ? {} : { pageSize: 5 };
+  const isTimed = (name) => operation.fields.some((field) => field.name === name && /^date/.test(field.format));
+  const sortable = named('sort')?.options ?? [];
+  const dated = sortable.find(isTimed) ?? sortable[0];
+  const presets = [];
+  if (named('pageSize') !== undefined) presets.push(['First five', size]);
+  if (dated !== undefined) presets.push([isTimed(dated) ? 'Newest first' : `By ${dated}`, { ...size, sort: dated, order: 'desc' }]);
+  const filter = operation.parameters.find(({ name }) => /_(after|gte|contains|starts_with)$/.test(name) && name !== 'id');
+  if (filter !== undefined) presets.push([`Filter by ${filter.name}`, { ...size, [filter.name]: filter.example || 'text' }]);
+  const chosen = (named('fields')?.options ?? []).filter((name) => name !== 'id').slice(0, 3);
+  if (chosen.length > 0) presets.push(['Few fields', { ...size, fields: chosen }]);
+  return presets;
+}
+
+/** A choice of which one is taken; arrow keys move within it, as in any group of radio buttons. */
+function languageChoice(onChoice) {
+  const name = freshId('language');
+  return make(
+    'fieldset',
+    { class: 'segments' },
+    make('legend', { class: 'unseen' }, 'Language of the example'),
+    Object.keys(samples).map((each) =>
+      make(
+        'label',
+        {},
+        make('input', { type: 'radio', name, value: each, checked: each === language, onchange: () => onChoice(each) }),
+        make('span', {}, each),
+      ),
+    ),
+  );
+}
+
+function keyForm(access) {
+  const id = freshId('key');
+  const input = make('input', {
+    id,
+    class: 'value masked',
+    type: 'text',
+    autocomplete: 'off',
+    autocapitalize: 'off',
+    spellcheck: 'false',
+    placeholder: 'psk_…',
+  });
+  const problem = make('div', { class: 'problem', role: 'alert', hidden: true });
+  const use = () => {
+    try {
+      access.useKey(readCredential(id, 'API key'));
+    } catch (error) {
+      showProblem(error, problem);
+    }
+  };
+  input.addEventListener('keydown', (event) => {
+    if (event.key === 'Enter') use();
+  });
+  return make(
+    'div',
+    { class: 'key-form' },
+    problem,
+    make('label', { for: id }, 'API key'),
+    make('p', { class: 'hint' }, 'Records are read with a key, as your programs do. It stays in the memory of this page.'),
+    make('div', { class: 'row' }, input, button('Use this key', use, { class: 'action' })),
+  );
+}
+
+/** Which media type is asked for; a choice where there are several. */
+function mediaChoice(types, onChoice) {
+  if (types.length < 2) return { row: null, read: () => types[0] ?? 'application/json' };
+  const id = freshId('media');
+  const select = make(
+    'select',
+    { id, onchange: onChoice },
+    types.map((type) => make('option', { value: type }, type)),
+  );
+  return { row: make('div', { class: 'row' }, make('label', { for: id }, 'Answer as'), select), read: () => select.value };
+}
+
+function presetRow(operation, form) {
+  const presets = presetsOf(operation);
+  const buttons = presets.map(([label, values]) => button(label, () => form.fill(values), { class: 'small' }));
+  return presets.length > 0 && make('div', { class: 'row presets', role: 'group', 'aria-label': 'Ready-made requests' }, buttons);
+}
+
+/** The request as a program's lines: `{parts, update}`. */
+function sampleView(readRequest) {
+  const code = make('pre', { class: 'body code-sample', tabindex: 0, role: 'region', 'aria-label': 'Example of the request' });
+  const update = () => {
+    code.textContent = samples[language](readRequest());
+  };
+  const choice = languageChoice((chosen) => {
+    language = chosen;
+    update();
+  });
+  const copy = copyButton(
+    'Copy the example',
+    () => code.textContent,
+    () => code,
+  );
+  return { parts: [make('div', { class: 'row' }, choice, copy), code], update };
+}
+
+const lastStep = (path) =>
+  path
+    .split('/')
+    .filter((step) => step !== '' && !step.startsWith('{'))
+    .at(-1) ?? 'answer';
+
+/** Sends what the form says, once nothing is missing and only to the interface itself: `{parts, show}`. */
+function sender(operation, form, access, readRequest) {
+  const takesTag = operation.parameters.some(({ name }) => name === 'If-None-Match');
+  const answer = answerPlace({
+    fileName: lastStep(operation.path),
+    follow: (url) => send(url),
+    again: takesTag ? (tag, url) => send(url, [['If-None-Match', tag]]) : undefined,
+  });
+  const stop = button('Stop', () => answer.cancel(), { class: 'small', hidden: true });
+  async function send(url, extra = []) {
+    const missing = form.firstMissing();
+    if (missing !== undefined) {
+      missing.setAttribute('aria-invalid', 'true');
+      return missing.focus();
+    }
+    const { url: own, accept, headers } = readRequest();
+    const target = url ?? new URL(own);
+    if (target.origin !== location.origin || !target.pathname.startsWith(`${access.serverPath}/`)) return;
+    stop.hidden = false;
+    await answer.send({ url: target, accept, headers: { ...Object.fromEntries([...headers, ...extra]), ...access.headers() } });
+    stop.hidden = !answer.isRunning();
+  }
+  const sendButton = button('Send', () => send(), { class: 'action' });
+  const actions = make('div', { class: 'row actions' });
+  const show = () => {
+    if (access.isDraft) actions.replaceChildren(make('p', { class: 'hint' }, 'A draft answers no requests until it is published.'));
+    else if (access.hasKey()) actions.replaceChildren(sendButton, stop);
+    else actions.replaceChildren(keyForm(access));
+  };
+  return { parts: [actions, answer.element], show };
+}
+
+/** The panel beside the parameters: `{element, update}`; `update` is to be called when the form has changed. */
+export function requestPanel(operation, form, access) {
+  const media = mediaChoice(
+    operation.media.map(({ type }) => type),
+    () => update(),
+  );
+  const readRequest = () => {
+    const { path, headers } = form.read();
+    const url = `${location.origin}${access.serverPath}${path}`;
+    return { url, path: operation.path, accept: media.read(), tenant: access.tenant, headers };
+  };
+  const sample = sampleView(readRequest);
+  const sending = sender(operation, form, access, readRequest);
+  const update = () => {
+    form.setWhole(media.row !== null && !isJson(media.read()));
+    sample.update();
+  };
+  const showAll = () => {
+    sending.show();
+    update();
+  };
+  access.onChange(showAll);
+  showAll();
+  const element = make(
+    'div',
+    { class: 'panel-body' },
+    make('h4', {}, 'Try it'),
+    presetRow(operation, form),
+    media.row,
+    sample.parts,
+    sending.parts,
+  );
+  return { element, update };
+}

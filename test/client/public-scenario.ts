@@ -1,0 +1,70 @@
+// What a customer's program would do with types made from the description of a published version alone.
+import createClient from 'openapi-fetch';
+import type { components, paths } from './.generated/public.ts';
+
+type Invoice = components['schemas']['InvoicesRecord'];
+const [, , baseUrl = '', key = '', tenant = ''] = process.argv;
+
+const client = createClient<paths>({ baseUrl, headers: { authorization: `Bearer ${key}`, 'x-tenant-id': tenant } });
+
+function given<T>(answer: { data?: T; error?: unknown; response: Response }): T {
+  if (answer.data === undefined)
+    throw new Error(`${answer.response.url} was answered ${answer.response.status} ${JSON.stringify(answer.error)}`);
+  return answer.data;
+}
+
+const listed = given(
+  await client.GET('/v1/invoices', {
+    params: { query: { status: ['open', 'paid'], date_after: '2026-01-01', sort: 'total', order: 'desc', pageSize: 3 } },
+  }),
+);
+const totals: Invoice['total'][] = listed.data.map(({ total }) => total);
+
+// Field names are one value with commas, the only parameter of this form.
+const narrowed = given(
+  await client.GET('/v1/invoices', {
+    params: { query: { fields: ['number', 'paid'], pageSize: 1 } },
+    querySerializer: { array: { style: 'form', explode: false } },
+  }),
+);
+
+const walked: string[] = [];
+for (let page = 1, pages = 1; page <= pages; page += 1) {
+  const { data, pagination } = given(await client.GET('/v1/invoices', { params: { query: { page, pageSize: 5 } } }));
+  walked.push(...data.map(({ id }) => id));
+  pages = pagination.totalPages;
+}
+
+const first = await client.GET('/v1/invoices/{id}', { params: { path: { id: walked[0] ?? '' } } });
+const one = given(first);
+const tag = first.response.headers.get('etag') ?? '';
+const held = await client.GET('/v1/invoices/{id}', {
+  params: { path: { id: one.data.id }, header: { 'If-None-Match': tag } },
+  parseAs: 'text',
+});
+
+const missing = await client.GET('/v1/invoices/{id}', { params: { path: { id: '999999' } } });
+const code: 'NOT_FOUND' | undefined = missing.error?.error.code === 'NOT_FOUND' ? missing.error.error.code : undefined;
+
+// What the description does not know must not compile.
+// @ts-expect-error: no such filter
+await client.GET('/v1/invoices', { params: { query: { colour: 'red' } } });
+// @ts-expect-error: this field sorts nothing
+await client.GET('/v1/invoices', { params: { query: { sort: 'customer' } } });
+// @ts-expect-error: no such resource
+await client.GET('/v1/orders', {});
+// @ts-expect-error: a record has no such field
+const unknownField: unknown = one.data.colour;
+
+console.log(
+  JSON.stringify({
+    totals,
+    total: listed.pagination.total,
+    narrowed: narrowed.data.map((record) => Object.keys(record)),
+    walked: { ids: walked.length, distinct: new Set(walked).size },
+    one: { id: one.data.id === walked[0], lines: one.data.lines?.map(({ quantity }) => quantity) },
+    held: held.response.status,
+    missing: { status: missing.response.status, code },
+    unknownField: unknownField === undefined,
+  }),
+);
