@@ -18,6 +18,17 @@ export type Settings = {
   readonly corsOrigins: readonly string[];
   /** Longest a public read may run before it is answered 503. */
   readonly readTimeoutMs: number;
+  readonly exports: {
+    /** Exports that run at once in this process, each on a connection of its own. */
+    readonly running: number;
+    /** Exports that may wait for one of those to end. */
+    readonly waiting: number;
+    /** How long an export may wait, and how long it may then last. */
+    readonly limitMs: number;
+    /** A caller that takes less than this, for as long as `slowMs`, is cut off. */
+    readonly slowestBytesPerSecond: number;
+    readonly slowMs: number;
+  };
   /** How long a generation, key or total in memory is trusted since its row was last read. */
   readonly trustMs: number;
   readonly erp: {

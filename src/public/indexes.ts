@@ -24,6 +24,9 @@ export function indexesOf(document: SchemaDocument, bindings: Bindings): Readonl
 const ascending = ({ column }: Column): IndexSpec => ({ method: 'btree', expression: `${quoted(column)}, id` });
 const descending = ({ column }: Column): IndexSpec => ({ method: 'btree', expression: `${quoted(column)} desc nulls last, id desc` });
 
+/** What changes are read by, in the order of commits. */
+const byChange: IndexSpec = { method: 'btree', expression: 'generation, id' };
+
 function endpointIndexes(endpoint: CompiledEndpoint): IndexSpec[] {
   const filters = [...endpoint.filters.values()]
     .filter(({ column }) => column.column !== 'id')
@@ -33,5 +36,5 @@ function endpointIndexes(endpoint: CompiledEndpoint): IndexSpec[] {
       if (operator === 'starts_with') return [{ method: 'btree', expression: `${folded} text_pattern_ops` }];
       return byValue.includes(operator) ? [ascending(column)] : [];
     });
-  return [...filters, ...[...endpoint.sorts.values()].flatMap((column) => [ascending(column), descending(column)])];
+  return [byChange, ...filters, ...[...endpoint.sorts.values()].flatMap((column) => [ascending(column), descending(column)])];
 }

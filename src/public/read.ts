@@ -37,17 +37,24 @@ export type ListRead = { readonly freshness: Freshness; readonly records: string
 /** `record` is null when there is none. */
 export type RecordRead = { readonly freshness: Freshness; readonly record: string | null };
 
-type StateRow = { active_table: string | null; epoch: string | null; generation: string; row_count: string; synced_at: string | null };
+export type StateRow = {
+  active_table: string | null;
+  epoch: string | null;
+  generation: string;
+  row_count: string;
+  synced_at: string | null;
+};
 
 const mostAttempts = 4;
-const missing = /^(42P01|3F000|42703|42883)$/;
+export const missing = /^(42P01|3F000|42703|42883)$/;
 const connectionLost = /^(08\w{3}|57P0[123]|ECONNRESET|EPIPE|ECONNREFUSED)$/;
 const timedOut = '57014';
 const planOutdated = '0A000';
 
-const notSynced = (cause?: unknown): AppError => unavailable('No sync of this resource has been published yet; try again later', 30, cause);
+export const notSynced = (cause?: unknown): AppError =>
+  unavailable('No sync of this resource has been published yet; try again later', 30, cause);
 
-function freshnessOf(row: StateRow | undefined): Freshness | undefined {
+export function freshnessOf(row: StateRow | undefined): Freshness | undefined {
   if (row === undefined || row.active_table === null || row.epoch === null || row.generation === '0') return undefined;
   return {
     table: row.active_table,
@@ -97,7 +104,7 @@ const isConnectionLost = (error: unknown): boolean =>
   connectionLost.test(sqlState(error) ?? '') ||
   (error instanceof Error && /^(Connection terminated|Client has encountered a connection error)/.test(error.message));
 
-function asUnavailable(error: unknown): unknown {
+export function asUnavailable(error: unknown): unknown {
   if (sqlState(error) === timedOut)
     return unavailable('The read took too long and was stopped; narrow the filter or sort by another field', 5, error);
   return isConnectionLost(error) ? unavailable('The database is away for the moment; try again', 2, error) : error;
@@ -107,7 +114,7 @@ function asUnavailable(error: unknown): unknown {
  * Runs what `write` writes for the table of the current state until the statement itself saw that table as the active one.
  * Gives the row and the state it belongs to, and refreshes what is trusted.
  */
-async function readRow<Row extends StateRow>(
+export async function readRow<Row extends StateRow>(
   reader: Reader,
   recordType: string,
   write: (freshness: Freshness) => Statement,
@@ -187,7 +194,7 @@ const readPage = (reader: Reader, plan: ListPlan, options: { counted: boolean; s
   return readRow<ListRow>(reader, plan.endpoint.recordType, ({ table }) => listStatement({ schema, table }, plan, options));
 };
 
-const keyFor = (reader: Reader, plan: ListPlan, { epoch, generation }: Freshness): string =>
+export const keyFor = (reader: Reader, plan: ListPlan, { epoch, generation }: Freshness): string =>
   totalKey([reader.organizationId, plan.endpoint.recordType, epoch, generation], plan.filterKey);
 
 const sameData = (a: Freshness, b: Freshness): boolean => a.epoch === b.epoch && a.generation === b.generation;

@@ -46,3 +46,15 @@ export function recordColumns(fields: readonly OutputField[]): string {
   });
   return ['t.id::text as "id"', ...outputs].join(', ');
 }
+
+/** The same record as fields of CSV: the digits and texts of its JSON, lines as JSON text. */
+export function csvColumns(fields: readonly OutputField[]): string {
+  const outputs = fields.map((field) => {
+    if (field.kind === 'lines') return `${linesJson(`t.${quoted(field.column)}`, field.lines)} as ${quoted(field.name)}`;
+    const value = `t.${quoted(field.column.column)}`;
+    const { type } = field.column;
+    const text = type === 'time' ? valueJson(value, type, false) : type === 'boolean' ? `${value}::text` : value;
+    return `${text} as ${quoted(field.name)}`;
+  });
+  return ['t.id::text as "id"', ...outputs].join(', ');
+}

@@ -1,31 +1,22 @@
 // One public request from its address to its answer. The checks stand in the order in which the interface promises them:
 // 401 · 400 tenant · 403 tenant · 403 scopes · 404 · 410 · 400 parameters, and only then 304 or a read.
 import { createHash } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { FoundApiKey } from '../identity/api-key.store.ts';
 import { type Authenticate, assertPermission, assertScopes, assertTenant, openAuthenticate } from './authorize.ts';
 import { readAvailable } from './available.ts';
 import { bindDocument } from './bind.ts';
+import { serveChanges } from './change-feed.ts';
 import type { CompiledEndpoint } from './compile.ts';
-import { acceptsJson } from './negotiate.ts';
+import { acceptedType, answerHeld, type Exchange, identityOf, type ReadContext } from './exchange.ts';
+import { type Exports, exportTypes, openExports, serveExport } from './export.ts';
 import { describeVersion } from './openapi.ts';
 import { planList, planRecord, type RecordPlan } from './plan.ts';
-import { currentFreshness, type Freshness, type Reader, readList, readRecord } from './read.ts';
+import { type Freshness, type Reader, readList, readRecord } from './read.ts';
 import { parameterProblem, queryTextOf, type ReadTarget, readQuery, readTarget, refuseParameters } from './request.ts';
-import {
-  heldTag,
-  type Identity,
-  listBody,
-  pageLinks,
-  recordBody,
-  sendJson,
-  sendNotModified,
-  setCacheHeaders,
-  setDeprecation,
-  setFreshness,
-} from './response.ts';
+import { listBody, pageLinks, recordBody, sendJson, setCacheHeaders, setDeprecation, setFreshness } from './response.ts';
 import { type MayName, openStatementNames } from './statement-names.ts';
 import { openTotals, type Totals } from './totals.ts';
 import { openTrusted, type Trusted } from './trusted.ts';
@@ -51,14 +42,7 @@ export type PublicService = {
   readonly content: PublishedContent;
   readonly totals: Totals;
   readonly mayName: MayName;
-};
-
-/** A request on its way, and where it may say who called. */
-export type Exchange = {
-  readonly req: IncomingMessage;
-  readonly res: ServerResponse;
-  readonly baseUrl: string;
-  onCaller(key: FoundApiKey): void;
+  readonly exports: Exports;
 };
 
 const mostVersions = 10_000;
@@ -75,6 +59,7 @@ export function openPublicService(ctx: Ctx): PublicService {
     content: openPublishedContent(),
     totals: openTotals(mostTotals),
     mayName: openStatementNames(clock),
+    exports: openExports(ctx),
   };
 }
 
@@ -98,7 +83,8 @@ export async function answer(service: PublicService, exchange: Exchange): Promis
   const { state, endpoint } = await findEndpoint(service, tenant, target);
   setDeprecation(exchange.res, state, exchange.baseUrl, endpoint.name);
   const read: ReadContext = { exchange, tenant, version: state.version, endpoint, reader: readerOf(service, tenant) };
-  await (target.kind === 'list' ? serveList(read) : serveRecord(read, target.id));
+  if (target.kind === 'list') return serveList(service, read);
+  await (target.kind === 'changes' ? serveChanges(read) : serveRecord(read, target.id));
 }
 
 const readerOf = ({ ctx, states, totals, mayName }: PublicService, { organizationId }: TenantCtx): Reader => ({
@@ -139,42 +125,12 @@ async function findEndpoint(
   return { state, endpoint };
 }
 
-type ReadContext = {
-  readonly exchange: Exchange;
-  readonly tenant: TenantCtx;
-  readonly version: string;
-  readonly endpoint: CompiledEndpoint;
-  readonly reader: Reader;
-};
+const assertAcceptsJson = (req: IncomingMessage): unknown => acceptedType(req, ['application/json']);
 
-function assertAcceptsJson(req: IncomingMessage): void {
-  if (acceptsJson(req.headers)) return;
-  const message = 'This address answers application/json';
-  throw new AppError('BAD_REQUEST', message, { status: 406, details: [{ path: 'Accept', code: 'not_acceptable', message }] });
-}
-
-const identityOf = (
-  { tenant, version, endpoint }: ReadContext,
-  kind: 'list' | 'record',
-  normalized: string,
-  { epoch, generation }: Freshness,
-): Identity => [tenant.organizationId, version, endpoint.name, kind, normalized, epoch, generation];
-
-/** Answers 304 from what may be trusted, without a look at the records. */
-async function answerHeld(read: ReadContext, kind: 'list' | 'record', normalized: string): Promise<boolean> {
-  const { req, res } = read.exchange;
-  if (req.headers['if-none-match'] === undefined) return false;
-  const freshness = await currentFreshness(read.reader, read.endpoint.recordType);
-  const tag = heldTag(req, identityOf(read, kind, normalized, freshness));
-  if (tag === undefined) return false;
-  setFreshness(res, freshness);
-  sendNotModified(res, tag);
-  return true;
-}
-
-async function serveList(read: ReadContext): Promise<void> {
+async function serveList(service: PublicService, read: ReadContext): Promise<void> {
   const { req, res, baseUrl } = read.exchange;
-  assertAcceptsJson(req);
+  const mediaType = acceptedType(req, ['application/json', ...exportTypes]);
+  if (mediaType !== 'application/json') return serveExport(service.exports, read, mediaType);
   const query = readQuery(queryTextOf(req.url ?? ''));
   const plan = planList(read.endpoint, query);
   if (await answerHeld(read, 'list', plan.normalized)) return;

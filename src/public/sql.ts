@@ -14,11 +14,11 @@ import type { Span } from './values.ts';
 
 export type Statement = { readonly name: string; readonly text: string; readonly values: readonly unknown[] };
 
-type Place = { readonly schema: string; readonly table: string };
+export type Place = { readonly schema: string; readonly table: string };
 /** Takes a value and gives its placeholder. */
-type Bind = (value: unknown, type: string) => string;
+export type Bind = (value: unknown, type: string) => string;
 
-const sqlTypes: Readonly<Record<ValueType, string>> = {
+export const sqlTypes: Readonly<Record<ValueType, string>> = {
   text: 'text',
   number: 'numeric',
   integer: 'bigint',
@@ -27,9 +27,9 @@ const sqlTypes: Readonly<Record<ValueType, string>> = {
   time: 'timestamptz',
 };
 
-const stateColumns = `s.active_table, s.epoch, s.generation::text as generation, s.row_count::text as row_count, ${rfc3339('s.synced_at')} as synced_at`;
+export const stateColumns = `s.active_table, s.epoch, s.generation::text as generation, s.row_count::text as row_count, ${rfc3339('s.synced_at')} as synced_at`;
 
-function openStatement(): { bind: Bind; finish(text: string): Statement } {
+export function openStatement(): { bind: Bind; finish(text: string): Statement } {
   const values: unknown[] = [];
   return {
     bind: (value, type) => `$${values.push(value)}::${type}`,
@@ -42,8 +42,7 @@ export function listStatement(place: Place, plan: ListPlan, options: { counted: 
   const { bind, finish } = openStatement();
   const recordType = bind(plan.endpoint.recordType, 'text');
   const table = `${place.schema}.${quoted(place.table)} as t`;
-  const where =
-    plan.conditions.length === 0 ? '' : ` where ${plan.conditions.map((condition) => conditionSql(condition, bind)).join(' and ')}`;
+  const where = whereSql(plan.conditions, bind);
   const order = orderSql(plan.sort);
   const limit = bind(options.skipRows ? 0 : plan.pageSize, 'bigint');
   const offset = bind((plan.page - 1) * plan.pageSize, 'bigint');
@@ -70,7 +69,7 @@ export function recordStatement(place: Place, plan: RecordPlan): Statement {
 const columnSql = ({ column }: Column): string => `t.${quoted(column)}`;
 
 /** Nulls last either way; the id decides between equals, in the same direction, so the order is total. */
-function orderSql({ column, order }: ListPlan['sort']): string {
+export function orderSql({ column, order }: ListPlan['sort']): string {
   return column.column === 'id' ? `t.id ${order}` : `${columnSql(column)} ${order} nulls last, t.id ${order}`;
 }
 
@@ -81,6 +80,10 @@ function orderSql({ column, order }: ListPlan['sort']): string {
 export const foldedSql = (text: string): string => `lower(${text} collate "pg_c_utf8")`;
 
 const escapedPattern = (text: string): string => text.replaceAll(/[\\%_]/g, '\\$&');
+
+/** Empty without conditions, else with ` where ` in front. */
+export const whereSql = (conditions: readonly Condition[], bind: Bind): string =>
+  conditions.length === 0 ? '' : ` where ${conditions.map((condition) => conditionSql(condition, bind)).join(' and ')}`;
 
 function conditionSql({ column, operator, values }: Condition, bind: Bind): string {
   const left = columnSql(column);

@@ -98,6 +98,11 @@ create table if not exists ${schema}.tombstones (
   primary key (record_type, id)
 );
 create index if not exists tombstones_by_generation on ${schema}.tombstones (record_type, generation, id);
+-- How far tombstones were taken away: who holds less than this generation can't be told all deletions any more.
+create table if not exists ${schema}.pruned_tombstones (
+  record_type text primary key,
+  generation bigint not null
+);
 -- The indexes that published versions need; every table that readers may be pointed at has them.
 create table if not exists ${schema}.record_indexes (
   record_type text not null,
@@ -156,7 +161,7 @@ export async function updateTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: s
   const schema = tenantSchema(organizationId);
   const { rows } = await ctx.db.data.query<{ old: boolean }>('select to_regclass($1) is not null and to_regclass($2) is null as old', [
     `${schema}.record_state`,
-    `${schema}.staged_unchanged`,
+    `${schema}.pruned_tombstones`,
   ]);
   if (rows[0]?.old !== true) return;
   await ctx.db.control.transaction(async (tx) => {

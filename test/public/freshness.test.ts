@@ -36,7 +36,7 @@ const watched = (pool: Pool): Pool =>
 beforeAll(async () => {
   clock = testClock();
   database = await testDatabase({ clock, settings: { readTimeoutMs: 400, corsOrigins: ['https://portal.example'] } });
-  ctx = { ...database.ctx, db: { control: database.ctx.db.control, data: watched(database.ctx.db.data) } };
+  ctx = { ...database.ctx, db: { ...database.ctx.db, data: watched(database.ctx.db.data) } };
 });
 afterAll(() => database.close());
 

@@ -5,7 +5,7 @@ import { AppError } from '../../src/core/errors.ts';
 import { bindDocument } from '../../src/public/bind.ts';
 import { type CompiledEndpoint, compileSchema } from '../../src/public/compile.ts';
 import { nearestName } from '../../src/public/nearest.ts';
-import { acceptsGzip, acceptsJson, knownTags } from '../../src/public/negotiate.ts';
+import { acceptsGzip, chooseMediaType, knownTags } from '../../src/public/negotiate.ts';
 import { planList, planRecord } from '../../src/public/plan.ts';
 import { readQuery, readTarget } from '../../src/public/request.ts';
 import { pageLinks } from '../../src/public/response.ts';
@@ -250,7 +250,7 @@ describe('negotiation', () => {
     ['application/*', true],
     ['Application/JSON; charset=utf-8', true],
   ])('JSON for Accept %s: %s', (header, wanted) => {
-    expect(acceptsJson({ ...(header !== undefined && { accept: header }) })).toBe(wanted);
+    expect(chooseMediaType({ ...(header !== undefined && { accept: header }) }, ['application/json']) !== undefined).toBe(wanted);
   });
 
   it('compares tags weakly', () => {

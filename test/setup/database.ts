@@ -25,6 +25,7 @@ export const testSettings: Settings = {
   agentCreditsPerMonth: 1_000,
   corsOrigins: [],
   readTimeoutMs: 5_000,
+  exports: { running: 4, waiting: 32, limitMs: 60_000, slowestBytesPerSecond: 16_384, slowMs: 60_000 },
   trustMs: 1_000,
   erp: { allowedHosts: [], concurrency: 2, requestTimeoutMs: 10_000, maxResponseBytes: 64 << 20 },
   sync: {
