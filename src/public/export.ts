@@ -55,8 +55,8 @@ export async function serveExport(exports: Exports, read: ReadContext, type: Exp
   try {
     await exportWhole({ exports, read, type, plan, left: left.signal });
   } catch (error) {
-    // Whoever left, or was cut off, is told nothing; the reason of a cut is in the log.
-    if (!left.signal.aborted || (res.headersSent && sqlState(error) !== 'ERR_STREAM_PREMATURE_CLOSE')) throw asUnavailable(error);
+    // Whoever left meanwhile is told nothing.
+    if (res.headersSent || !left.signal.aborted) throw asUnavailable(error);
   } finally {
     endTurn();
   }
@@ -106,24 +106,39 @@ async function sendSnapshot(wanted: Export, snapshot: Snapshot): Promise<void> {
   const stop = watch(wanted, snapshot, lines);
   try {
     await (packed ? pipeline(lines.read, createGzip({ level: gzipLevel }), res) : pipeline(lines.read, res));
+  } catch (error) {
+    // Of a caller who left, or was cut off, there is nothing to tell: the reason of a cut is in the log.
+    const failure = lines.failure();
+    if (failure !== undefined || !wanted.left.aborted) throw failure ?? error;
   } finally {
     stop();
   }
 }
 
-type Lines = { taken(): number; read(): AsyncGenerator<Buffer> };
+type Lines = {
+  /** Bytes that the caller's side took from PostgreSQL. */
+  taken(): number;
+  /** What went wrong while someone was still listening. */
+  failure(): unknown;
+  read(): AsyncGenerator<Buffer>;
+};
 
 /** Resolves when PostgreSQL has the first rows, so that whatever it refuses is still answered with an error. */
-async function startCopy({ type, plan }: Export, { client, place, giveBack }: Snapshot, total: number): Promise<Lines> {
+async function startCopy({ type, plan, left }: Export, { client, place, giveBack }: Snapshot, total: number): Promise<Lines> {
   const { text, settings } = copyStatement(place, plan, type);
   if (settings.values.length > 0) await client.query(settings.text, [...settings.values]);
   const copy = client.query(copyTo(text));
   // It breaks with its connection, also after the last one who reads it went away.
-  copy.on('error', () => undefined);
+  let failure: unknown;
+  const note = (error: unknown): void => {
+    if (!left.aborted) failure ??= error;
+  };
+  copy.on('error', note);
   await once(copy, 'readable');
   let taken = 0;
   return {
     taken: () => taken,
+    failure: () => failure,
     async *read() {
       const shape = type === 'text/csv' ? openLineEnds() : (chunk: Buffer) => chunk;
       for await (const chunk of copy as AsyncIterable<Buffer>) {
@@ -131,8 +146,13 @@ async function startCopy({ type, plan }: Export, { client, place, giveBack }: Sn
         yield shape(chunk);
       }
       // Only what PostgreSQL itself calls complete may end as if it were.
-      await client.query('commit');
-      if (copy.rowCount !== total) throw new Error(`an export of ${total} records gave ${copy.rowCount}`);
+      try {
+        await client.query('commit');
+        if (copy.rowCount !== total) throw new Error(`an export of ${total} records gave ${copy.rowCount}`);
+      } catch (error) {
+        note(error);
+        throw error;
+      }
       giveBack();
     },
   };

@@ -1,7 +1,6 @@
 // Describes the operation that lists what changed in a resource.
 import type { oas31 } from 'openapi3-ts';
-import { jsonResponse } from './openapi.ts';
-import { changesHeaders, errorRefs } from './openapi-parts.ts';
+import { changesHeaders, errorRefs, jsonResponse } from './openapi-parts.ts';
 
 const since: oas31.ParameterObject = {
   name: 'since',

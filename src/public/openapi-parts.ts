@@ -110,6 +110,13 @@ function errorResponse(
   };
 }
 
+export const jsonResponse = (
+  description: string,
+  responseHeaders: oas31.HeadersObject,
+  schema: oas31.SchemaObject | oas31.ReferenceObject,
+  example: unknown,
+): oas31.ResponseObject => ({ description, headers: responseHeaders, content: { 'application/json': { schema, example } } });
+
 export const sharedResponses: Readonly<Record<string, oas31.ResponseObject>> = {
   NotModified: { description: 'What the caller holds is still the newest.', headers: answerHeaders },
   BadRequest: errorResponse(

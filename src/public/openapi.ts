@@ -9,6 +9,7 @@ import {
   errorRefs,
   headers,
   introduction,
+  jsonResponse,
   listHeaders,
   securitySchemes,
   sharedResponses,
@@ -157,13 +158,6 @@ function addEndpoint(
     },
   });
 }
-
-export const jsonResponse = (
-  description: string,
-  responseHeaders: oas31.HeadersObject,
-  schema: oas31.SchemaObject | oas31.ReferenceObject,
-  example: unknown,
-): oas31.ResponseObject => ({ description, headers: responseHeaders, content: { 'application/json': { schema, example } } });
 
 /** The same list as an export: one record a line. */
 const listResponse = (page: oas31.ResponseObject, record: oas31.ReferenceObject): oas31.ResponseObject => ({

@@ -87,7 +87,8 @@ export async function dropRetiredTables(control: Knex, schema: string, olderThan
   for (const { table_name: table } of rows) {
     const done = await control
       .transaction(async (tx) => {
-        await tx.raw("set local lock_timeout = '1s'");
+        // Readers of it are given time rather than cut off: whoever waits for longer would have exports end for him.
+        await tx.raw("set local lock_timeout = '100ms'");
         await tx.raw(`drop table if exists ${schema}.${quoted(table)}`);
         await tx.raw(`delete from ${schema}.retired_tables where table_name = ?`, [table]);
       })
