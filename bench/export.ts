@@ -22,14 +22,19 @@ import { type Address, openDb, openKnex } from '../src/db/connect.ts';
 import { startEmbedded } from '../src/db/embedded.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { inTransaction } from '../src/db/transaction.ts';
+import { compileSchema } from '../src/public/compile.ts';
+import { copyStatement } from '../src/public/export-sql.ts';
 import { bindDocument, describeVersion, readAvailable, SchemaDocument } from '../src/public/index.ts';
+import { planList } from '../src/public/plan.ts';
 import { planColumns, type RecordColumn } from '../src/warehouse/columns.ts';
 import { createRecordTable, quoted } from '../src/warehouse/table.ts';
 import { createTenantSchema, tenantSchema } from '../src/warehouse/tenant-schema.ts';
 import { newOrganization } from './organization.ts';
 import { recordType } from './sync-rows.ts';
 
-const [rows = 1_000_000, rounds = 5] = process.argv.slice(2).map(Number);
+const [rows = 1_000_000, rounds = 5] = process.argv.slice(2, 4).map(Number);
+/** The third argument names the only resource to measure. */
+const only = process.argv[4];
 const postgres = { shared_buffers: '1GB', work_mem: '16MB', max_wal_size: '4GB', jit: 'off', max_parallel_workers_per_gather: '0' };
 const chosen = [
   'tranid',
@@ -71,7 +76,13 @@ function valueSql({ type, column }: RecordColumn): string {
 }
 
 /** A version with twelve fields (`some`) and all fields, lines among them (`all`). */
-async function prepare(ctx: Ctx): Promise<{ organizationId: string; key: string; table: string; columns: readonly RecordColumn[] }> {
+async function prepare(ctx: Ctx): Promise<{
+  organizationId: string;
+  key: string;
+  table: string;
+  columns: readonly RecordColumn[];
+  statementOf(resource: string): string;
+}> {
   const { id: organizationId, key } = await newOrganization(ctx);
   await createTenantSchema(ctx, organizationId);
   const schema = tenantSchema(organizationId);
@@ -127,7 +138,13 @@ async function prepare(ctx: Ctx): Promise<{ organizationId: string; key: string;
       created_by: newId(),
     }),
   );
-  return { organizationId, key, table: `${schema}.customer_1`, columns };
+  const { endpoints } = compileSchema({ id: 'bench', version: 'v1', endpoints: document.endpoints, bindings });
+  const statementOf = (resource: string): string => {
+    const endpoint = endpoints.get(resource);
+    if (endpoint === undefined) throw new Error('no such resource');
+    return copyStatement({ schema, table: 'customer_1' }, planList(endpoint, new Map(), { paged: false }), 'application/x-ndjson').text;
+  };
+  return { organizationId, key, table: `${schema}.customer_1`, columns, statementOf };
 }
 
 async function serve(address: Address): Promise<void> {
@@ -147,7 +164,7 @@ const secondsOf = async (work: () => Promise<unknown>): Promise<number> => {
 
 async function measure(address: Address): Promise<void> {
   const ctx = openCtx(address);
-  const { organizationId, key, table, columns } = await prepare(ctx);
+  const { organizationId, key, table, columns, statementOf } = await prepare(ctx);
   const child = fork(fileURLToPath(import.meta.url), ['serve', JSON.stringify(address)], { execArgv: process.execArgv });
   const [{ url }] = (await once(child, 'message')) as [{ url: string }];
   let peakBytes = 0;
@@ -155,9 +172,9 @@ async function measure(address: Address): Promise<void> {
   child.on('message', ({ nowBytes }: { nowBytes: number }) => {
     peakBytes = Math.max(peakBytes, nowBytes);
   });
-  const copied = async (list: string) => {
+  const copied = async (text: string) => {
     const client = await ctx.db.exports.connect();
-    const stream = client.query(copyTo(`copy (select ${list} from ${table} order by id) to stdout`));
+    const stream = client.query(copyTo(text));
     for await (const _ of stream);
     client.release();
   };
@@ -176,10 +193,11 @@ async function measure(address: Address): Promise<void> {
     some: ['id', ...chosen.map(columnOf)].join(', '),
     all: ['id', ...columns.filter(({ part }) => part !== 'label').map(({ column }) => quoted(column))].join(', '),
   };
-  for (const [resource, list] of Object.entries(projections)) {
+  for (const [resource, list] of Object.entries(projections).filter(([name]) => only === undefined || name === only)) {
     const ways: Record<string, () => Promise<unknown>> = {
-      'COPY of the columns': () => copied(list),
-      'COPY of row_to_json': () => copied(`(select row_to_json(r) from (select ${list.replaceAll('"', '')}) r)`),
+      'COPY of the columns': () => copied(`copy (select ${list} from ${table} order by id) to stdout`),
+      'COPY of row_to_json': () => copied(`copy (select row_to_json(r) from (select ${list} from ${table} order by id) r) to stdout`),
+      'COPY of the records as they are served': () => copied(statementOf(resource)),
       NDJSON: () => exported(resource, 'application/x-ndjson'),
       CSV: () => exported(resource, 'text/csv'),
       'NDJSON, gzip': () => exported(resource, 'application/x-ndjson', { 'accept-encoding': 'gzip' }),
@@ -191,6 +209,7 @@ async function measure(address: Address): Promise<void> {
     console.log(`\n${resource}: ${rows} records, ${rounds} rounds; peak RSS of the service ${Math.round(peakBytes / 1e6)} MB`);
     const limit = taken['COPY of the columns'] ?? [];
     const json = taken['COPY of row_to_json'] ?? [];
+    const same = taken['COPY of the records as they are served'] ?? [];
     const ratio = (of: readonly number[], to: readonly number[]) => {
       const all = of.map((seconds, index) => (to[index] ?? 0) / seconds).sort((a, b) => a - b);
       return `${all[all.length >> 1]?.toFixed(2)} (${all[0]?.toFixed(2)}–${all.at(-1)?.toFixed(2)})`;
@@ -198,7 +217,7 @@ async function measure(address: Address): Promise<void> {
     for (const [name, seconds] of Object.entries(taken)) {
       const middle = [...seconds].sort((a, b) => a - b)[seconds.length >> 1] ?? 0;
       console.log(
-        `${name}: ${Math.round(rows / middle)} rows/s; ratio to COPY ${ratio(seconds, limit)}, to COPY of row_to_json ${ratio(seconds, json)}`,
+        `${name}: ${Math.round(rows / middle)} rows/s; ratio to COPY ${ratio(seconds, limit)}, of row_to_json ${ratio(seconds, json)}, of the records ${ratio(seconds, same)}`,
       );
     }
   }

@@ -16,7 +16,8 @@ const known = ['since', 'limit'];
 
 type Wanted = { readonly since: string | null; readonly limit: number };
 
-function readWanted(query: Query): Wanted {
+/** Throws 400 with every problem. */
+export function readWanted(query: Query): Wanted {
   const problems = [...query.keys()]
     .filter((name) => !known.includes(name))
     .slice(0, 20)

@@ -26,6 +26,8 @@ const contentTypes: Readonly<Record<ExportType, string>> = {
   'text/csv': 'text/csv; charset=utf-8; header=present',
 };
 const mostAttempts = 4;
+/** Bytes read ahead of the caller, so that PostgreSQL writes while we send. */
+const ahead = 1 << 20;
 
 /** What the exports of one process share. */
 export type Exports = { readonly turns: Turns; readonly standing: Standing };
@@ -127,7 +129,7 @@ type Lines = {
 async function startCopy({ type, plan, left }: Export, { client, place, giveBack }: Snapshot, total: number): Promise<Lines> {
   const { text, settings } = copyStatement(place, plan, type);
   if (settings.values.length > 0) await client.query(settings.text, [...settings.values]);
-  const copy = client.query(copyTo(text));
+  const copy = client.query(copyTo(text, { highWaterMark: ahead }));
   // It breaks with its connection, also after the last one who reads it went away.
   let failure: unknown;
   const note = (error: unknown): void => {

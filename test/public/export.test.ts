@@ -4,9 +4,25 @@ import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bindDocument } from '../../src/public/bind.ts';
+import { readWanted } from '../../src/public/change-feed.ts';
+import { type CompiledEndpoint, compileSchema } from '../../src/public/compile.ts';
+import { openLineEnds } from '../../src/public/csv.ts';
+import { copyStatement } from '../../src/public/export-sql.ts';
+import { planList } from '../../src/public/plan.ts';
+import { SchemaDocument } from '../../src/public/schema-document.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
-import { type Caller, callerOf, type InvoiceRow, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from './fixture.ts';
+import {
+  type Caller,
+  callerOf,
+  type InvoiceRow,
+  invoiceColumns,
+  invoicesEndpoint,
+  loadInvoices,
+  publicApp,
+  publishVersion,
+} from './fixture.ts';
 
 const ndjson = { accept: 'application/x-ndjson' };
 const csv = { accept: 'text/csv' };
@@ -88,6 +104,14 @@ async function walk(query: string): Promise<string[]> {
     if (data !== '') found.push(...data.split(/,(?=\{"id":")/));
     if (page >= body.pagination.totalPages) return found;
   }
+}
+
+function compiledEndpoint(): CompiledEndpoint {
+  const document = SchemaDocument.parse({ endpoints: [invoicesEndpoint] });
+  const bindings = bindDocument(document, { invoice: { label: 'Invoice', idType: 'integer', columns: invoiceColumns, hasData: true } });
+  const endpoint = compileSchema({ id: 'x', version: 'v1', bindings, ...document }).endpoints.get('invoices');
+  if (endpoint === undefined) throw new Error('no endpoint');
+  return endpoint;
 }
 
 const csvText = (value: unknown): string | null => (value === null ? null : Array.isArray(value) ? 'lines' : String(value));
@@ -226,5 +250,69 @@ describe('an export', () => {
     }
     await get('/v1/invoices/1', csv).expect(406);
     await get('/v1/invoices/changes', ndjson).expect(406);
+  });
+});
+
+describe('a parameter whose name is off by one character', () => {
+  it('is refused, for pages and for exports, by the list and by its changes', async () => {
+    const endpoint = compiledEndpoint();
+    const names = [...endpoint.filters.keys(), 'page', 'pageSize', 'sort', 'order', 'fields', 'since', 'limit'];
+    const mutation = fc.record({
+      name: fc.constantFrom(...names),
+      at: fc.nat({ max: 30 }),
+      letter: fc.constantFrom('a', 'e', 'S', '_', '1', '-', ' ', '\u0301'),
+      way: fc.constantFrom('put', 'drop', 'set', 'case'),
+    });
+    fc.assert(
+      fc.property(mutation, fc.boolean(), ({ name, at, letter, way }, paged) => {
+        const place = at % name.length;
+        const old = name.charAt(place);
+        const swapped = old === old.toLowerCase() ? old.toUpperCase() : old.toLowerCase();
+        const put = { put: letter + old, drop: '', set: letter, case: swapped }[way] ?? '';
+        const mutated = name.slice(0, place) + put + name.slice(place + 1);
+        fc.pre(mutated !== name && !names.includes(mutated) && mutated !== '');
+        const query = new Map([[mutated, ['1']]]);
+        expect(() => planList(endpoint, query, { paged })).toThrow(/There is no parameter of this name/);
+        expect(() => readWanted(query)).toThrow(/There is no parameter of this name/);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe('line ends', () => {
+  it('become those of RFC 4180 outside quotes alone, wherever the pieces are cut', () => {
+    const field = fc.string({ unit: fc.constantFrom('a', ',', '"', '\n', '\r', '\\', 'é') });
+    fc.assert(
+      fc.property(
+        fc.array(fc.array(field, { minLength: 2, maxLength: 3 }), { maxLength: 6 }),
+        fc.array(fc.nat({ max: 60 })),
+        (table, cuts) => {
+          const write = (end: string) => table.map((row) => row.map((text) => `"${text.replaceAll('"', '""')}"`).join(',') + end).join('');
+          const given = Buffer.from(write('\n'));
+          const ends = openLineEnds();
+          const edges = [0, ...cuts.map((cut) => Math.min(cut, given.length)).sort((a, b) => a - b), given.length];
+          const pieces = edges.slice(1).map((edge, index) => ends(given.subarray(edges[index], edge)));
+          expect(Buffer.concat(pieces).toString()).toBe(write('\r\n'));
+        },
+      ),
+    );
+  });
+});
+
+describe('the statement of an export', () => {
+  it('holds no text of the request', () => {
+    const endpoint = compiledEndpoint();
+    const evil = "x'); drop table t; --";
+    const query = new Map(
+      [...endpoint.filters.values()]
+        .filter(({ column }) => column.type === 'text')
+        .map(({ name }) => [name, [name.endsWith('_null') ? 'true' : evil]] as const),
+    );
+    for (const type of ['text/csv', 'application/x-ndjson'] as const) {
+      const { text, settings } = copyStatement({ schema: 'wh_x', table: 'invoice_1' }, planList(endpoint, query, { paged: false }), type);
+      expect(text + settings.text).not.toContain('drop');
+      expect(settings.values.length).toBeGreaterThan(4);
+    }
   });
 });
