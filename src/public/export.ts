@@ -13,7 +13,7 @@ import { copyStatement, type ExportType } from './export-sql.ts';
 import { openStanding, type Standing } from './give-way.ts';
 import { acceptsGzip, knownTags } from './negotiate.ts';
 import { type ListPlan, planList } from './plan.ts';
-import { asUnavailable, missing, notSynced } from './read.ts';
+import { asUnavailable, missing, notSynced, timedOut } from './read.ts';
 import { queryTextOf, readQuery } from './request.ts';
 import { gzipLevel, heldTag, sendNotModified, setFreshness, tagOf } from './response.ts';
 import { openSnapshot, type Snapshot, totalOf } from './snapshot.ts';
@@ -111,6 +111,7 @@ async function sendSnapshot(wanted: Export, snapshot: Snapshot): Promise<void> {
   } catch (error) {
     // Of a caller who left, or was cut off, there is nothing to tell: the reason of a cut is in the log.
     const failure = lines.failure();
+    if (sqlState(failure) === timedOut) return noteCut(wanted, lines, 'time limit');
     if (failure !== undefined || !wanted.left.aborted) throw failure ?? error;
   } finally {
     stop();
@@ -160,14 +161,19 @@ async function startCopy({ type, plan, left }: Export, { client, place, giveBack
   };
 }
 
+function noteCut({ read }: Export, lines: Lines, reason: string): void {
+  const { log, organizationId } = read.tenant;
+  log.info({ organizationId, resource: read.endpoint.name, reason, bytes: lines.taken() }, 'an export was cut off');
+}
+
 /** Cuts the answer off when it lasts too long, when its caller takes too little of it, and when someone waits for its table. */
-function watch({ exports, read }: Export, { backend }: Snapshot, lines: Lines): () => void {
+function watch(wanted: Export, { backend }: Snapshot, lines: Lines): () => void {
+  const { exports, read } = wanted;
   const { res } = read.exchange;
-  const { log, organizationId, settings } = read.tenant;
-  const { limitMs, slowMs, slowestBytesPerSecond } = settings.exports;
+  const { limitMs, slowMs, slowestBytesPerSecond } = read.tenant.settings.exports;
   const cut = (reason: string): void => {
     if (res.destroyed) return;
-    log.info({ organizationId, resource: read.endpoint.name, reason, bytes: lines.taken() }, 'an export was cut off');
+    noteCut(wanted, lines, reason);
     res.destroy();
   };
   let before = 0;

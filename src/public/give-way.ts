@@ -1,5 +1,6 @@
 // An export may last minutes, and all that time it holds a lock on its table that every reader holds. Whoever wants to change or
-// drop that table would wait for it, and every list would wait behind him. So exports are cut off when someone waits for them.
+// drop that table would wait for it, and every list would wait behind him. So exports are cut off when someone waits for them: for
+// the key of long reads, which comes before the table's own lock, or for that lock itself.
 import type { Pool } from 'pg';
 import type { Log } from '../core/log.ts';
 
@@ -13,7 +14,7 @@ const lookEveryMs = 250;
 const patienceMs = 200;
 
 const blockers = `select distinct b.pid from pg_locks w cross join lateral unnest(pg_blocking_pids(w.pid)) as b(pid)
-  where not w.granted and w.locktype = 'relation' and w.waitstart < clock_timestamp() - make_interval(secs => $1) and b.pid = any($2::int[])`;
+  where not w.granted and w.locktype in ('relation', 'advisory') and w.waitstart < clock_timestamp() - make_interval(secs => $1) and b.pid = any($2::int[])`;
 
 /** `pool` is asked while something is watched, and never by more than one question at once. */
 export function openStanding(pool: Pick<Pool, 'query'>, log: Log): Standing {

@@ -48,7 +48,7 @@ export type StateRow = {
 const mostAttempts = 4;
 export const missing = /^(42P01|3F000|42703|42883)$/;
 const connectionLost = /^(08\w{3}|57P0[123]|ECONNRESET|EPIPE|ECONNREFUSED)$/;
-const timedOut = '57014';
+export const timedOut = '57014';
 const planOutdated = '0A000';
 
 export const notSynced = (cause?: unknown): AppError =>

@@ -1,5 +1,6 @@
 // A connection that holds still: what an export reads is of one moment, however long the reading takes.
 import type { Pool, PoolClient } from 'pg';
+import { longReadKey } from '../warehouse/table.ts';
 import { tenantSchema } from '../warehouse/tenant-schema.ts';
 import { countStatement } from './export-sql.ts';
 import type { ListPlan } from './plan.ts';
@@ -48,6 +49,7 @@ export async function openSnapshot(pool: Pool, reader: Reader, recordType: strin
     );
     const freshness = freshnessOf(rows[0]);
     if (freshness === undefined) throw notSynced();
+    await client.query('select pg_advisory_xact_lock_shared(hashtextextended($1, 2))', [longReadKey(schema, freshness.table)]);
     const place = { schema, table: freshness.table };
     return { client, backend: rows[0]?.backend ?? 0, place, freshness, giveBack: () => release(false), destroy };
   } catch (error) {
