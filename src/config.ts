@@ -6,6 +6,7 @@ import type { EncryptionKey } from './core/keyring.ts';
 import { isLoopbackHttp } from './core/loopback.ts';
 import type { Settings } from './core/settings.ts';
 
+const megabyte = 1024 * 1024;
 const flag = (fallback: boolean) => z.stringbool().default(fallback);
 const list = z
   .string()
@@ -86,6 +87,12 @@ export const Environment = z.object({
   ALLOW_SIGNUP: flag(false),
   RATE_LIMIT_PER_MINUTE: whole(1, 1_000_000, 60),
   READ_TIMEOUT_MS: whole(100, 600_000, 10_000),
+  BODY_CACHE_MB: whole(0, 65_536, 32),
+  TOTAL_CACHE_MB: whole(0, 4_096, 8),
+  ANCHOR_CACHE_MB: whole(0, 4_096, 16),
+  STATEMENT_CACHE_MB: whole(1, 4_096, 8),
+  TRUSTED_CACHE_MB: whole(1, 4_096, 8),
+  VERSION_CACHE_MB: whole(1, 4_096, 16),
   ALLOWED_ERP_HOSTS: list,
   ALLOW_PRIVATE_ERP_HOSTS: flag(false),
   ERP_CONCURRENCY: whole(1, 20, 2),
@@ -153,6 +160,14 @@ function toSettings(env: Environment): Settings {
     corsOrigins: env.CORS_ORIGINS,
     readTimeoutMs: env.READ_TIMEOUT_MS,
     trustMs: 1_000,
+    cacheBytes: {
+      bodies: env.BODY_CACHE_MB * megabyte,
+      totals: env.TOTAL_CACHE_MB * megabyte,
+      anchors: env.ANCHOR_CACHE_MB * megabyte,
+      statements: env.STATEMENT_CACHE_MB * megabyte,
+      trusted: env.TRUSTED_CACHE_MB * megabyte,
+      versions: env.VERSION_CACHE_MB * megabyte,
+    },
     erp: {
       allowedHosts: env.ALLOWED_ERP_HOSTS,
       concurrency: env.ERP_CONCURRENCY,

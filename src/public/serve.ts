@@ -5,29 +5,33 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { FoundApiKey } from '../identity/api-key.store.ts';
-import { type Authenticate, assertPermission, assertScopes, assertTenant, openAuthenticate } from './authorize.ts';
+import { openAnchors } from './anchors.ts';
+import { type Authenticate, assertPermission, assertScopes, assertTenant, openAuthenticate, scopesOf } from './authorize.ts';
 import { readAvailable } from './available.ts';
 import { bindDocument } from './bind.ts';
 import type { CompiledEndpoint } from './compile.ts';
+import { type ListBodies, type ListBody, openListBodies } from './list-bodies.ts';
 import { acceptsJson } from './negotiate.ts';
 import { describeVersion } from './openapi.ts';
-import { planList, planRecord, type RecordPlan } from './plan.ts';
+import { type ListPlan, planList, planRecord, type RecordPlan } from './plan.ts';
 import { currentFreshness, type Freshness, type Reader, readList, readRecord } from './read.ts';
-import { parameterProblem, queryTextOf, type ReadTarget, readQuery, readTarget, refuseParameters } from './request.ts';
+import { parameterProblem, type Query, queryTextOf, type ReadTarget, readQuery, readTarget, refuseParameters } from './request.ts';
 import {
   heldTag,
   type Identity,
   listBody,
   pageLinks,
   recordBody,
+  sendBody,
   sendJson,
   sendNotModified,
   setCacheHeaders,
   setDeprecation,
   setFreshness,
+  writeBody,
 } from './response.ts';
-import { type MayName, openStatementNames } from './statement-names.ts';
-import { openTotals, type Totals } from './totals.ts';
+import { openStatements } from './statements.ts';
+import { openTotals } from './totals.ts';
 import { openTrusted, type Trusted } from './trusted.ts';
 import { isRecordId } from './values.ts';
 import {
@@ -47,10 +51,9 @@ export type PublicService = {
   readonly ctx: Ctx;
   readonly authenticate: Authenticate;
   readonly versions: Trusted<VersionState | undefined>;
-  readonly states: Trusted<Freshness | undefined>;
   readonly content: PublishedContent;
-  readonly totals: Totals;
-  readonly mayName: MayName;
+  readonly bodies: ListBodies;
+  readonly readerOf: (organizationId: string) => Reader;
 };
 
 /** A request on its way, and where it may say who called. */
@@ -61,20 +64,25 @@ export type Exchange = {
   onCaller(key: FoundApiKey): void;
 };
 
-const mostVersions = 10_000;
-const mostStates = 20_000;
-const mostTotals = 50_000;
-
 export function openPublicService(ctx: Ctx): PublicService {
   const { clock, settings } = ctx;
+  const { cacheBytes, trustMs } = settings;
+  const shared: Omit<Reader, 'organizationId'> = {
+    db: ctx.db,
+    clock,
+    log: ctx.log,
+    states: openTrusted(clock, trustMs, cacheBytes.trusted),
+    totals: openTotals(cacheBytes.totals),
+    anchors: openAnchors(cacheBytes.anchors),
+    statements: openStatements(ctx.db.data, cacheBytes.statements),
+  };
   return {
     ctx,
     authenticate: openAuthenticate(ctx),
-    versions: openTrusted(clock, settings.trustMs, mostVersions),
-    states: openTrusted(clock, settings.trustMs, mostStates),
-    content: openPublishedContent(),
-    totals: openTotals(mostTotals),
-    mayName: openStatementNames(clock),
+    versions: openTrusted(clock, trustMs, cacheBytes.trusted),
+    content: openPublishedContent(cacheBytes.versions),
+    bodies: openListBodies(cacheBytes.bodies),
+    readerOf: (organizationId) => ({ ...shared, organizationId }),
   };
 }
 
@@ -97,19 +105,16 @@ export async function answer(service: PublicService, exchange: Exchange): Promis
   if (target.kind === 'description') return describe(service, exchange, tenant, key, target.version);
   const { state, endpoint } = await findEndpoint(service, tenant, target);
   setDeprecation(exchange.res, state, exchange.baseUrl, endpoint.name);
-  const read: ReadContext = { exchange, tenant, version: state.version, endpoint, reader: readerOf(service, tenant) };
+  const read: ReadContext = {
+    exchange,
+    scopes: scopesOf(key),
+    version: state.version,
+    endpoint,
+    reader: service.readerOf(tenant.organizationId),
+    bodies: service.bodies,
+  };
   await (target.kind === 'list' ? serveList(read) : serveRecord(read, target.id));
 }
-
-const readerOf = ({ ctx, states, totals, mayName }: PublicService, { organizationId }: TenantCtx): Reader => ({
-  db: ctx.db,
-  clock: ctx.clock,
-  log: ctx.log,
-  organizationId,
-  states,
-  totals,
-  mayName,
-});
 
 /** A version that was ever published. Throws 404. */
 async function findPublished(service: PublicService, tenant: TenantCtx, version: string): Promise<VersionState> {
@@ -141,10 +146,12 @@ async function findEndpoint(
 
 type ReadContext = {
   readonly exchange: Exchange;
-  readonly tenant: TenantCtx;
+  /** Of the key: what it may read. */
+  readonly scopes: string;
   readonly version: string;
   readonly endpoint: CompiledEndpoint;
   readonly reader: Reader;
+  readonly bodies: ListBodies;
 };
 
 function assertAcceptsJson(req: IncomingMessage): void {
@@ -154,11 +161,11 @@ function assertAcceptsJson(req: IncomingMessage): void {
 }
 
 const identityOf = (
-  { tenant, version, endpoint }: ReadContext,
+  { reader, scopes, version, endpoint }: ReadContext,
   kind: 'list' | 'record',
   normalized: string,
   { epoch, generation }: Freshness,
-): Identity => [tenant.organizationId, version, endpoint.name, kind, normalized, epoch, generation];
+): Identity => [reader.organizationId, scopes, version, endpoint.name, kind, normalized, epoch, generation];
 
 /** Answers 304 from what may be trusted, without a look at the records. */
 async function answerHeld(read: ReadContext, kind: 'list' | 'record', normalized: string): Promise<boolean> {
@@ -173,16 +180,32 @@ async function answerHeld(read: ReadContext, kind: 'list' | 'record', normalized
 }
 
 async function serveList(read: ReadContext): Promise<void> {
-  const { req, res, baseUrl } = read.exchange;
+  const { req, res } = read.exchange;
   assertAcceptsJson(req);
   const query = readQuery(queryTextOf(req.url ?? ''));
   const plan = planList(read.endpoint, query);
-  if (await answerHeld(read, 'list', plan.normalized)) return;
+  const trusted = await currentFreshness(read.reader, read.endpoint.recordType);
+  const identity = identityOf(read, 'list', plan.normalized, trusted);
+  const held = heldTag(req, identity);
+  if (held !== undefined) {
+    setFreshness(res, trusted);
+    return sendNotModified(res, held);
+  }
+  const kept = read.bodies.find(req, identity);
+  if (kept !== undefined) return sendList(read, query, plan, trusted, kept);
   const found = await readList(read.reader, plan);
-  setFreshness(res, found.freshness);
-  const links = pageLinks(`${baseUrl}/${read.version}/${read.endpoint.name}`, query, plan, found.total);
+  const seen = identityOf(read, 'list', plan.normalized, found.freshness);
+  const body = { ...(await writeBody(req, seen, listBody(found, plan))), total: found.total };
+  read.bodies.keep(body);
+  sendList(read, query, plan, found.freshness, body);
+}
+
+function sendList(read: ReadContext, query: Query, plan: ListPlan, freshness: Freshness, body: ListBody): void {
+  const { req, res, baseUrl } = read.exchange;
+  setFreshness(res, freshness);
+  const links = pageLinks(`${baseUrl}/${read.version}/${read.endpoint.name}`, query, plan, body.total);
   if (links.length <= longestLink) res.appendHeader('Link', links);
-  await sendJson(req, res, identityOf(read, 'list', plan.normalized, found.freshness), listBody(found, plan));
+  sendBody(req, res, body);
 }
 
 async function serveRecord(read: ReadContext, id: string): Promise<void> {
@@ -214,13 +237,23 @@ async function describe(service: PublicService, exchange: Exchange, tenant: Tena
     assertPermission(key, 'api-schema:read');
     const text = await describeDraft(tenant, version);
     assertDescriptionParameters(req);
-    return sendJson(req, res, [tenant.organizationId, 'draft', version, createHash('sha256').update(text).digest('base64url')], text);
+    return sendJson(
+      req,
+      res,
+      [tenant.organizationId, scopesOf(key), 'draft', version, createHash('sha256').update(text).digest('base64url')],
+      text,
+    );
   }
   const state = await findPublished(service, tenant, version);
   assertNotRetired(state);
   setDeprecation(res, state, baseUrl, null);
   assertDescriptionParameters(req);
-  await sendJson(req, res, [tenant.organizationId, 'description', state.id], await service.content.description(tenant, state.id));
+  await sendJson(
+    req,
+    res,
+    [tenant.organizationId, scopesOf(key), 'description', state.id],
+    await service.content.description(tenant, state.id),
+  );
 }
 
 async function describeDraft(tenant: TenantCtx, version: string): Promise<string> {
