@@ -168,6 +168,7 @@ function toSettings(env: Environment): Settings {
       trusted: env.TRUSTED_CACHE_MB * megabyte,
       versions: env.VERSION_CACHE_MB * megabyte,
     },
+    anchorEvery: 1_000,
     erp: {
       allowedHosts: env.ALLOWED_ERP_HOSTS,
       concurrency: env.ERP_CONCURRENCY,

@@ -34,6 +34,8 @@ export type Settings = {
     /** Compiled versions, and as much again for their descriptions. */
     readonly versions: number;
   };
+  /** Every so manyth record of a long list is remembered as a place where deep pages begin. */
+  readonly anchorEvery: number;
   readonly erp: {
     /** Hosts besides *.suitetalk.api.netsuite.com that a connection may name, as host or host:port. */
     readonly allowedHosts: readonly string[];

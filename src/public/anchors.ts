@@ -13,7 +13,6 @@ export type AnchorCache = {
 };
 export type Built = { readonly key: string; readonly anchors: Anchors };
 
-export const anchorEvery = 1_000;
 /** Longer lists have them further apart, so that none takes all of the memory. */
 const mostAnchors = 2_000;
 export const spacingFor = (total: number, every: number): number => Math.max(every, Math.ceil(total / mostAnchors));
@@ -33,7 +32,7 @@ const anchorBytes = 120;
 const bytesOf = ({ valued, nulls }: Anchors): number =>
   [...valued.anchors, ...nulls.anchors].reduce((sum, { key, id }) => sum + anchorBytes + 2 * ((key?.length ?? 0) + id.length), 0);
 
-export function openAnchors(maxBytes: number, every = anchorEvery): AnchorCache {
+export function openAnchors(maxBytes: number, every: number): AnchorCache {
   const cache = openByteCache<Anchors>(maxBytes, bytesOf);
   const building = new Map<string, Promise<Built>>();
   return {

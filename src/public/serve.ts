@@ -73,7 +73,7 @@ export function openPublicService(ctx: Ctx): PublicService {
     log: ctx.log,
     states: openTrusted(clock, trustMs, cacheBytes.trusted),
     totals: openTotals(cacheBytes.totals),
-    anchors: openAnchors(cacheBytes.anchors),
+    anchors: openAnchors(cacheBytes.anchors, settings.anchorEvery),
     statements: openStatements(ctx.db.data, cacheBytes.statements),
   };
   return {

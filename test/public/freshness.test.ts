@@ -39,7 +39,7 @@ const watched = <T extends Pool | PoolClient>(target: T): T =>
 
 beforeAll(async () => {
   clock = testClock();
-  database = await testDatabase({ clock, settings: { readTimeoutMs: 400, corsOrigins: ['https://portal.example'] } });
+  database = await testDatabase({ clock, settings: { readTimeoutMs: 400, anchorEvery: 4, corsOrigins: ['https://portal.example'] } });
   ctx = { ...database.ctx, db: { control: database.ctx.db.control, data: watched(database.ctx.db.data) } };
 });
 afterAll(() => database.close());
@@ -306,6 +306,24 @@ describe('totals', () => {
     await get('/v1/invoices?status=paid').expect(200);
     await get('/v1/invoices?status_not=open').expect(200);
     expect(counts()).toBe(3);
+  });
+
+  it('and the places where deep pages begin are found once per generation and order', async () => {
+    const found = () => statements.filter((text) => text.includes('as valued')).length;
+    const deep = (order: string) =>
+      Array.from({ length: 8 }, (_, index) => get(`/v1/invoices?sort=status&order=${order}&pageSize=2&page=${30 - index}`));
+    for (const answers of [await Promise.all(deep('asc')), await Promise.all(deep('asc'))])
+      for (const { body } of answers) expect(body.data.length).toBe(2);
+    expect(found()).toBe(1);
+    await Promise.all(deep('desc'));
+    expect(found()).toBe(2);
+    await bumpGeneration(database.ctx, organizationId, 60);
+    clock.advance(1_000);
+    await Promise.all(deep('asc'));
+    expect(found()).toBe(3);
+    await get('/v1/invoices?sort=status&pageSize=2&page=15').expect(200);
+    await get('/v1/invoices?sort=total&pageSize=2&page=15').expect(200);
+    expect(found()).toBe(3);
   });
 
   it('do not mix two resources that call different columns by one name', async () => {
