@@ -31,6 +31,22 @@ export type Settings = {
   };
   /** How long a generation, key or total in memory is trusted since its row was last read. */
   readonly trustMs: number;
+  /** How many bytes this process may keep of what the public interface reads; 0 keeps nothing of that kind. */
+  readonly cacheBytes: {
+    /** Pages of lists as they were sent. */
+    readonly bodies: number;
+    readonly totals: number;
+    /** Where deep pages begin. */
+    readonly anchors: number;
+    /** Texts of SQL statements. */
+    readonly statements: number;
+    /** Keys, versions' states and generations, which are trusted for `trustMs`; each of the three has so much. */
+    readonly trusted: number;
+    /** Compiled versions, and as much again for their descriptions. */
+    readonly versions: number;
+  };
+  /** Every so manyth record of a long list is remembered as a place where deep pages begin. */
+  readonly anchorEvery: number;
   readonly erp: {
     /** Hosts besides *.suitetalk.api.netsuite.com that a connection may name, as host or host:port. */
     readonly allowedHosts: readonly string[];

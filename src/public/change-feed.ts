@@ -1,7 +1,6 @@
 // What changed in a resource since a reader last looked: each record once, at its latest change, in the order of commits. Whoever
 // begins with nothing and follows `next` holds what the list holds.
 import { AppError } from '../core/errors.ts';
-import { tenantSchema } from '../warehouse/tenant-schema.ts';
 import { type ChangePlan, type ChangeRow, changesStatement } from './change-sql.ts';
 import { epochMarkOf, readToken, type Standpoint, writeToken } from './change-token.ts';
 import { acceptedType, answerHeld, identityOf, type ReadContext } from './exchange.ts';
@@ -81,10 +80,7 @@ export async function serveChanges(read: ReadContext): Promise<void> {
   const normalized = JSON.stringify([since, limit]);
   if (await answerHeld(read, 'changes', normalized)) return;
   const plan: ChangePlan = { endpoint, after: from?.position ?? null, limit };
-  const schema = tenantSchema(tenant.organizationId);
-  const { row, freshness } = await readRow<StateRow & ChangeRow>(reader, endpoint.recordType, ({ table }) =>
-    changesStatement({ schema, table }, plan),
-  );
+  const { row, freshness } = await readRow<StateRow & ChangeRow>(reader, endpoint.recordType, (place) => changesStatement(place, plan));
   if (from !== null) assertFollows(from, freshness, row.pruned);
   const next = writeToken(tenant, { version, resource: endpoint.name }, nextStandpoint(from, row, freshness));
   setFreshness(res, freshness);

@@ -4,8 +4,9 @@ import { rfc3339 } from '../warehouse/generation.ts';
 import { quoted } from '../warehouse/table.ts';
 import type { Position } from './change-token.ts';
 import type { CompiledEndpoint } from './compile.ts';
+import { type Bind, parameterTypes } from './conditions.ts';
 import { recordColumns } from './render-sql.ts';
-import { type Bind, openStatement, type Place, type Statement, sqlTypes, stateColumns } from './sql.ts';
+import { type Place, type Statement, stateColumns } from './sql.ts';
 
 export type ChangePlan = {
   readonly endpoint: CompiledEndpoint;
@@ -35,14 +36,15 @@ function behind({ alias, kind, idType }: Cursor, after: Position | null, bind: B
 }
 
 export function changesStatement({ schema, table }: Place, { endpoint, after, limit }: ChangePlan): Statement {
-  const { bind, finish } = openStatement();
+  const values: unknown[] = [];
+  const bind: Bind = (value, type) => `$${values.push(value)}::${type}`;
   const recordType = bind(endpoint.recordType, 'text');
-  const idType = sqlTypes[endpoint.idType];
+  const idType = parameterTypes[endpoint.idType];
   const place = `${schema}.${quoted(table)}`;
   const records = behind({ alias: 't', kind: 'upsert', idType }, after, bind);
   const deletions = behind({ alias: 'd', kind: 'delete', idType: 'text' }, after, bind);
   const most = bind(limit, 'bigint');
-  return finish(`with found as (
+  const text = `with found as (
   (select t.generation, 0 as kind, row_number() over (order by t.generation, t.id) as place, t.id::text as id, t.changed_at as at
    from ${place} as t where ${records} order by t.generation, t.id limit ${most} + 1)
   union all
@@ -59,5 +61,7 @@ told as (
 select ${stateColumns}, coalesce((select string_agg(change, ',' order by n) from told), '') as changes,
   (select count(*) from found) > ${most} as more, l.generation::text as last_generation, l.kind as last_kind, l.id as last_id,
   coalesce((select p.generation from ${schema}.pruned_tombstones as p where p.record_type = ${recordType}), 0)::text as pruned
-from ${schema}.record_state as s left join (select * from page order by n desc limit 1) as l on true where s.record_type = ${recordType}`);
+from ${schema}.record_state as s left join (select * from page order by n desc limit 1) as l on true where s.record_type = ${recordType}`;
+  const key = ['changes', schema, table, endpoint.key, after?.kind ?? 'start'].join('\n');
+  return { key, values, write: () => text };
 }

@@ -5,6 +5,7 @@ import type { TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { FoundApiKey } from '../identity/api-key.store.ts';
 import type { CompiledEndpoint } from './compile.ts';
+import type { ListBodies } from './list-bodies.ts';
 import { chooseMediaType } from './negotiate.ts';
 import { currentFreshness, type Freshness, type Reader } from './read.ts';
 import { heldTag, type Identity, sendNotModified, setFreshness } from './response.ts';
@@ -21,9 +22,12 @@ export type Exchange = {
 export type ReadContext = {
   readonly exchange: Exchange;
   readonly tenant: TenantCtx;
+  /** Of the key: what it may read. */
+  readonly scopes: string;
   readonly version: string;
   readonly endpoint: CompiledEndpoint;
   readonly reader: Reader;
+  readonly bodies: ListBodies;
 };
 
 export type Representation = 'list' | 'record' | 'changes' | 'application/x-ndjson' | 'text/csv';
@@ -37,11 +41,11 @@ export function acceptedType<T extends string>(req: IncomingMessage, offered: re
 }
 
 export const identityOf = (
-  { tenant, version, endpoint }: ReadContext,
+  { reader, scopes, version, endpoint }: ReadContext,
   kind: Representation,
   normalized: string,
   { epoch, generation }: Freshness,
-): Identity => [tenant.organizationId, version, endpoint.name, kind, normalized, epoch, generation];
+): Identity => [reader.organizationId, scopes, version, endpoint.name, kind, normalized, epoch, generation];
 
 /** Answers 304 from what may be trusted, without a look at the records. */
 export async function answerHeld(read: ReadContext, kind: Representation, normalized: string): Promise<boolean> {

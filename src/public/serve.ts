@@ -5,20 +5,34 @@ import type { IncomingMessage } from 'node:http';
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { FoundApiKey } from '../identity/api-key.store.ts';
-import { type Authenticate, assertPermission, assertScopes, assertTenant, openAuthenticate } from './authorize.ts';
+import { openAnchors } from './anchors.ts';
+import { type Authenticate, assertPermission, assertScopes, assertTenant, openAuthenticate, scopesOf } from './authorize.ts';
 import { readAvailable } from './available.ts';
 import { bindDocument } from './bind.ts';
 import { serveChanges } from './change-feed.ts';
 import type { CompiledEndpoint } from './compile.ts';
 import { acceptedType, answerHeld, type Exchange, identityOf, type ReadContext } from './exchange.ts';
 import { type Exports, exportTypes, openExports, serveExport } from './export.ts';
+import { type ListBodies, type ListBody, openListBodies } from './list-bodies.ts';
 import { describeVersion } from './openapi.ts';
-import { planList, planRecord, type RecordPlan } from './plan.ts';
-import { type Freshness, type Reader, readList, readRecord } from './read.ts';
-import { parameterProblem, queryTextOf, type ReadTarget, readQuery, readTarget, refuseParameters } from './request.ts';
-import { listBody, pageLinks, recordBody, sendJson, setCacheHeaders, setDeprecation, setFreshness } from './response.ts';
-import { type MayName, openStatementNames } from './statement-names.ts';
-import { openTotals, type Totals } from './totals.ts';
+import { type ListPlan, planList, planRecord, type RecordPlan } from './plan.ts';
+import { currentFreshness, type Freshness, type Reader, readList, readRecord } from './read.ts';
+import { parameterProblem, type Query, queryTextOf, type ReadTarget, readQuery, readTarget, refuseParameters } from './request.ts';
+import {
+  heldTag,
+  listBody,
+  pageLinks,
+  recordBody,
+  sendBody,
+  sendJson,
+  sendNotModified,
+  setCacheHeaders,
+  setDeprecation,
+  setFreshness,
+  writeBody,
+} from './response.ts';
+import { openStatements } from './statements.ts';
+import { openTotals } from './totals.ts';
 import { openTrusted, type Trusted } from './trusted.ts';
 import { isRecordId } from './values.ts';
 import {
@@ -38,28 +52,32 @@ export type PublicService = {
   readonly ctx: Ctx;
   readonly authenticate: Authenticate;
   readonly versions: Trusted<VersionState | undefined>;
-  readonly states: Trusted<Freshness | undefined>;
   readonly content: PublishedContent;
-  readonly totals: Totals;
-  readonly mayName: MayName;
+  readonly bodies: ListBodies;
   readonly exports: Exports;
+  readonly readerOf: (organizationId: string) => Reader;
 };
-
-const mostVersions = 10_000;
-const mostStates = 20_000;
-const mostTotals = 50_000;
 
 export function openPublicService(ctx: Ctx): PublicService {
   const { clock, settings } = ctx;
+  const { cacheBytes, trustMs } = settings;
+  const shared: Omit<Reader, 'organizationId'> = {
+    db: ctx.db,
+    clock,
+    log: ctx.log,
+    states: openTrusted(clock, trustMs, cacheBytes.trusted),
+    totals: openTotals(cacheBytes.totals),
+    anchors: openAnchors(cacheBytes.anchors, settings.anchorEvery),
+    statements: openStatements(ctx.db.data, cacheBytes.statements),
+  };
   return {
     ctx,
     authenticate: openAuthenticate(ctx),
-    versions: openTrusted(clock, settings.trustMs, mostVersions),
-    states: openTrusted(clock, settings.trustMs, mostStates),
-    content: openPublishedContent(),
-    totals: openTotals(mostTotals),
-    mayName: openStatementNames(clock),
+    versions: openTrusted(clock, trustMs, cacheBytes.trusted),
+    content: openPublishedContent(cacheBytes.versions),
+    bodies: openListBodies(cacheBytes.bodies),
     exports: openExports(ctx),
+    readerOf: (organizationId) => ({ ...shared, organizationId }),
   };
 }
 
@@ -82,20 +100,18 @@ export async function answer(service: PublicService, exchange: Exchange): Promis
   if (target.kind === 'description') return describe(service, exchange, tenant, key, target.version);
   const { state, endpoint } = await findEndpoint(service, tenant, target);
   setDeprecation(exchange.res, state, exchange.baseUrl, endpoint.name);
-  const read: ReadContext = { exchange, tenant, version: state.version, endpoint, reader: readerOf(service, tenant) };
+  const read: ReadContext = {
+    exchange,
+    tenant,
+    scopes: scopesOf(key),
+    version: state.version,
+    endpoint,
+    reader: service.readerOf(tenant.organizationId),
+    bodies: service.bodies,
+  };
   if (target.kind === 'list') return serveList(service, read);
   await (target.kind === 'changes' ? serveChanges(read) : serveRecord(read, target.id));
 }
-
-const readerOf = ({ ctx, states, totals, mayName }: PublicService, { organizationId }: TenantCtx): Reader => ({
-  db: ctx.db,
-  clock: ctx.clock,
-  log: ctx.log,
-  organizationId,
-  states,
-  totals,
-  mayName,
-});
 
 /** A version that was ever published. Throws 404. */
 async function findPublished(service: PublicService, tenant: TenantCtx, version: string): Promise<VersionState> {
@@ -128,17 +144,33 @@ async function findEndpoint(
 const assertAcceptsJson = (req: IncomingMessage): unknown => acceptedType(req, ['application/json']);
 
 async function serveList(service: PublicService, read: ReadContext): Promise<void> {
-  const { req, res, baseUrl } = read.exchange;
+  const { req, res } = read.exchange;
   const mediaType = acceptedType(req, ['application/json', ...exportTypes]);
   if (mediaType !== 'application/json') return serveExport(service.exports, read, mediaType);
   const query = readQuery(queryTextOf(req.url ?? ''));
   const plan = planList(read.endpoint, query);
-  if (await answerHeld(read, 'list', plan.normalized)) return;
+  const trusted = await currentFreshness(read.reader, read.endpoint.recordType);
+  const identity = identityOf(read, 'list', plan.normalized, trusted);
+  const held = heldTag(req, identity);
+  if (held !== undefined) {
+    setFreshness(res, trusted);
+    return sendNotModified(res, held);
+  }
+  const kept = read.bodies.find(req, identity);
+  if (kept !== undefined) return sendList(read, query, plan, trusted, kept);
   const found = await readList(read.reader, plan);
-  setFreshness(res, found.freshness);
-  const links = pageLinks(`${baseUrl}/${read.version}/${read.endpoint.name}`, query, plan, found.total);
+  const seen = identityOf(read, 'list', plan.normalized, found.freshness);
+  const body = { ...(await writeBody(req, seen, listBody(found, plan))), total: found.total };
+  read.bodies.keep(body);
+  sendList(read, query, plan, found.freshness, body);
+}
+
+function sendList(read: ReadContext, query: Query, plan: ListPlan, freshness: Freshness, body: ListBody): void {
+  const { req, res, baseUrl } = read.exchange;
+  setFreshness(res, freshness);
+  const links = pageLinks(`${baseUrl}/${read.version}/${read.endpoint.name}`, query, plan, body.total);
   if (links.length <= longestLink) res.appendHeader('Link', links);
-  await sendJson(req, res, identityOf(read, 'list', plan.normalized, found.freshness), listBody(found, plan));
+  sendBody(req, res, body);
 }
 
 async function serveRecord(read: ReadContext, id: string): Promise<void> {
@@ -170,13 +202,23 @@ async function describe(service: PublicService, exchange: Exchange, tenant: Tena
     assertPermission(key, 'api-schema:read');
     const text = await describeDraft(tenant, version);
     assertDescriptionParameters(req);
-    return sendJson(req, res, [tenant.organizationId, 'draft', version, createHash('sha256').update(text).digest('base64url')], text);
+    return sendJson(
+      req,
+      res,
+      [tenant.organizationId, scopesOf(key), 'draft', version, createHash('sha256').update(text).digest('base64url')],
+      text,
+    );
   }
   const state = await findPublished(service, tenant, version);
   assertNotRetired(state);
   setDeprecation(res, state, baseUrl, null);
   assertDescriptionParameters(req);
-  await sendJson(req, res, [tenant.organizationId, 'description', state.id], await service.content.description(tenant, state.id));
+  await sendJson(
+    req,
+    res,
+    [tenant.organizationId, scopesOf(key), 'description', state.id],
+    await service.content.description(tenant, state.id),
+  );
 }
 
 async function describeDraft(tenant: TenantCtx, version: string): Promise<string> {

@@ -27,6 +27,8 @@ export const testSettings: Settings = {
   readTimeoutMs: 5_000,
   exports: { running: 4, waiting: 32, limitMs: 60_000, slowestBytesPerSecond: 16_384, slowMs: 60_000 },
   trustMs: 1_000,
+  cacheBytes: { bodies: 4 << 20, totals: 1 << 20, anchors: 1 << 20, statements: 4 << 20, trusted: 1 << 20, versions: 8 << 20 },
+  anchorEvery: 1_000,
   erp: { allowedHosts: [], concurrency: 2, requestTimeoutMs: 10_000, maxResponseBytes: 64 << 20 },
   sync: {
     leaseMs: 2_000,
