@@ -35,6 +35,8 @@ export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
     helmet({ contentSecurityPolicy: { useDefaults: false, directives: { 'default-src': ["'none'"], 'frame-ancestors': ["'none'"] } } }),
   );
   const pages = referencePages();
+  // First among its neighbours: each of them would look at every public request.
+  app.use('/api/public', publicRouter(ctx, { referencePage: pages.public, sessionCookie, usage: options.usage ?? openUsage(ctx) }));
   app.use('/reference-assets', pages.assets);
   app.get('/', (_req, res) => res.redirect(302, `${platformBase}/openapi/preview`));
   app.get(`${platformBase}/openapi/preview`, pages.platform);
@@ -43,7 +45,6 @@ export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   app.get('/invitations/accept', invitation.page);
   app.use('/auth', signInRouter(ctx));
   app.use(platformBase, platformRouter(ctx, openTokenVerifier(ctx.settings.oidc, ctx.log), options.streams ?? {}));
-  app.use('/api/public', publicRouter(ctx, { referencePage: pages.public, sessionCookie, usage: options.usage ?? openUsage(ctx) }));
   app.use(unknownAddress);
   app.use(errorHandler(ctx.log));
   return app;

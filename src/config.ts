@@ -6,6 +6,7 @@ import type { EncryptionKey } from './core/keyring.ts';
 import { isLoopbackHttp } from './core/loopback.ts';
 import type { Settings } from './core/settings.ts';
 
+const megabyte = 1024 * 1024;
 const flag = (fallback: boolean) => z.stringbool().default(fallback);
 const list = z
   .string()
@@ -86,6 +87,16 @@ export const Environment = z.object({
   ALLOW_SIGNUP: flag(false),
   RATE_LIMIT_PER_MINUTE: whole(1, 1_000_000, 60),
   READ_TIMEOUT_MS: whole(100, 600_000, 10_000),
+  EXPORT_POOL: whole(1, 50, 4),
+  EXPORT_QUEUE: whole(0, 1_000, 32),
+  EXPORT_SECONDS: whole(1, 86_400, 900),
+  EXPORT_BYTES_PER_SECOND: whole(0, 100_000_000, 16_384),
+  BODY_CACHE_MB: whole(0, 65_536, 32),
+  TOTAL_CACHE_MB: whole(0, 4_096, 8),
+  ANCHOR_CACHE_MB: whole(0, 4_096, 16),
+  STATEMENT_CACHE_MB: whole(1, 4_096, 8),
+  TRUSTED_CACHE_MB: whole(1, 4_096, 8),
+  VERSION_CACHE_MB: whole(1, 4_096, 16),
   ALLOWED_ERP_HOSTS: list,
   ALLOW_PRIVATE_ERP_HOSTS: flag(false),
   ERP_CONCURRENCY: whole(1, 20, 2),
@@ -153,7 +164,23 @@ function toSettings(env: Environment): Settings {
     corsOrigins: env.CORS_ORIGINS,
     readTimeoutMs: env.READ_TIMEOUT_MS,
     proof: { warnMs: 250, budgetMs: 600_000, mostPairs: 2_000, fewRecords: 10_000 },
+    exports: {
+      running: env.EXPORT_POOL,
+      waiting: env.EXPORT_QUEUE,
+      limitMs: env.EXPORT_SECONDS * 1000,
+      slowestBytesPerSecond: env.EXPORT_BYTES_PER_SECOND,
+      slowMs: 60_000,
+    },
     trustMs: 1_000,
+    cacheBytes: {
+      bodies: env.BODY_CACHE_MB * megabyte,
+      totals: env.TOTAL_CACHE_MB * megabyte,
+      anchors: env.ANCHOR_CACHE_MB * megabyte,
+      statements: env.STATEMENT_CACHE_MB * megabyte,
+      trusted: env.TRUSTED_CACHE_MB * megabyte,
+      versions: env.VERSION_CACHE_MB * megabyte,
+    },
+    anchorEvery: 1_000,
     erp: {
       allowedHosts: env.ALLOWED_ERP_HOSTS,
       concurrency: env.ERP_CONCURRENCY,

@@ -79,7 +79,7 @@ export async function openCtx(config: Config, opened: OpenDatabase, log: Log = o
   const db = openDb(
     opened.control,
     opened.data,
-    { control: config.CONTROL_POOL_SIZE, data: config.DATA_POOL_SIZE },
+    { control: config.CONTROL_POOL_SIZE, data: config.DATA_POOL_SIZE, exports: config.EXPORT_POOL },
     config.settings.readTimeoutMs,
   );
   const ctx: Ctx = {

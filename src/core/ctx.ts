@@ -9,8 +9,11 @@ import type { Log } from './log.ts';
 import type { Permission } from './permissions.ts';
 import type { Settings } from './settings.ts';
 
-/** Two doors to PostgreSQL: `control` for schema public, the queue and DDL; `data` for the tenants' schemas `wh_…`. */
-export type Db = { readonly control: Knex; readonly data: Pool };
+/**
+ * The doors to PostgreSQL: `control` for schema public, the queue and DDL; `data` for the tenants' schemas `wh_…`; `exports` for
+ * reads of those that may last minutes, so that they never take a connection from the short ones.
+ */
+export type Db = { readonly control: Knex; readonly data: Pool; readonly exports: Pool };
 
 export type Ctx = {
   readonly db: Db;

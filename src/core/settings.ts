@@ -28,8 +28,35 @@ export type Settings = {
     /** Over so few records each filter and each sort is tried once rather than every pair of them. */
     readonly fewRecords: number;
   };
+  readonly exports: {
+    /** Exports that run at once in this process, each on a connection of its own. */
+    readonly running: number;
+    /** Exports that may wait for one of those to end. */
+    readonly waiting: number;
+    /** How long an export may wait, and how long it may then last. */
+    readonly limitMs: number;
+    /** A caller that takes less than this, for as long as `slowMs`, is cut off. */
+    readonly slowestBytesPerSecond: number;
+    readonly slowMs: number;
+  };
   /** How long a generation, key or total in memory is trusted since its row was last read. */
   readonly trustMs: number;
+  /** How many bytes this process may keep of what the public interface reads; 0 keeps nothing of that kind. */
+  readonly cacheBytes: {
+    /** Pages of lists as they were sent. */
+    readonly bodies: number;
+    readonly totals: number;
+    /** Where deep pages begin. */
+    readonly anchors: number;
+    /** Texts of SQL statements. */
+    readonly statements: number;
+    /** Keys, versions' states and generations, which are trusted for `trustMs`; each of the three has so much. */
+    readonly trusted: number;
+    /** Compiled versions, and as much again for their descriptions. */
+    readonly versions: number;
+  };
+  /** Every so manyth record of a long list is remembered as a place where deep pages begin. */
+  readonly anchorEvery: number;
   readonly erp: {
     /** Hosts besides *.suitetalk.api.netsuite.com that a connection may name, as host or host:port. */
     readonly allowedHosts: readonly string[];

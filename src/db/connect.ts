@@ -9,7 +9,9 @@ export type Address =
   | string
   | { readonly host: string; readonly port: number; readonly user: string; readonly database: string; readonly password?: string };
 
-export type PoolSizes = { readonly control: number; readonly data: number };
+export type PoolSizes = { readonly control: number; readonly data: number; readonly exports?: number };
+
+const usualExports = 4;
 
 // bigint, numeric, date and timestamps stay text: binary floats and millisecond dates would lose digits. 20, 1700, 1082, 1114.
 const asText = (text: string): string => text;
@@ -50,12 +52,17 @@ export function openDb(control: Address, data: Address, sizes: PoolSizes, readTi
   // A backend's memory grows with the tables it has seen; a bounded lifetime gives it back.
   const pool = new Pool(poolConfig(data, 'portal_service', { max: sizes.data, maxLifetimeSeconds: 600, statement_timeout: readTimeoutMs }));
   // An idle connection that breaks (a restarted server) is replaced by the pool; without a listener it would end the process.
-  pool.on('error', () => undefined);
+  pool.on('error', nothing);
+  // One that breaks while it is lent out fails the query under way, and says so here as well.
+  pool.on('connect', (client) => client.on('error', nothing));
+  const exports = new Pool(poolConfig(data, 'portal_service', { max: sizes.exports ?? usualExports, maxLifetimeSeconds: 600 }));
+  exports.on('error', nothing);
   return {
     control: knex,
     data: pool,
+    exports,
     close: async () => {
-      await Promise.all([knex.destroy(), pool.end()]);
+      await Promise.all([knex.destroy(), pool.end(), exports.end()]);
     },
   };
 }

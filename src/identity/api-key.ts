@@ -1,6 +1,6 @@
 // The form of an API key and what is stored of it. `psk_` + 43 base62 digits (32 random bytes) + 6 base62 digits (CRC-32 of
 // what stands before), so that a mistyped key is refused without a look-up. Only the SHA-256 of a key is ever stored.
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -15,11 +15,16 @@ function base62(value: bigint, length: number): string {
   return text;
 }
 
-const checksum = (body: string): string => base62(BigInt(crc32(body)), 6);
+/** As base62 would write it; asked for with every request, and whole numbers of this size need no bigint. */
+function checksum(body: string): string {
+  let text = '';
+  for (let rest = crc32(body); text.length < 6; rest = Math.floor(rest / 62)) text = (digits[rest % 62] ?? '') + text;
+  return text;
+}
 
 export type NewApiKey = { readonly secret: string; readonly prefix: string; readonly hash: Buffer };
 
-export const hashApiKey = (secret: string): Buffer => createHash('sha256').update(secret).digest();
+export const hashApiKey = (secret: string): Buffer => hash('sha256', secret, 'buffer');
 
 export function makeApiKey(): NewApiKey {
   const body = prefix + base62(BigInt(`0x${randomBytes(32).toString('hex')}`), 43);

@@ -14,12 +14,13 @@ import { openTrusted } from './trusted.ts';
 /** Finds the living key of a request. Throws 401. */
 export type Authenticate = (headers: IncomingHttpHeaders) => Promise<FoundApiKey>;
 
-const mostKeys = 10_000;
+/** A moment each; whoever is forgotten is only noted again. */
+const mostTouched = 10_000;
 const touchEveryMs = 60_000;
 
 export function openAuthenticate(ctx: Pick<Ctx, 'db' | 'log' | 'clock' | 'settings'>): Authenticate {
-  const keys = openTrusted<FoundApiKey | undefined>(ctx.clock, ctx.settings.trustMs, mostKeys);
-  const touchedMs = new LRUCache<string, number>({ max: mostKeys });
+  const keys = openTrusted<FoundApiKey | undefined>(ctx.clock, ctx.settings.trustMs, ctx.settings.cacheBytes.trusted);
+  const touchedMs = new LRUCache<string, number>({ max: mostTouched });
   const touch = (key: FoundApiKey): void => {
     const nowMs = ctx.clock.monotonicMs();
     if (nowMs - (touchedMs.get(key.id) ?? Number.NEGATIVE_INFINITY) < touchEveryMs) return;
@@ -74,6 +75,12 @@ export async function identifyMember(ctx: Ctx, session: string, headers: Incomin
   if (!principal.permissions.has('api-schema:read')) throw new AppError('FORBIDDEN', 'Missing required permission: api-schema:read');
   return principal;
 }
+
+/** Equal for keys that may read the same. */
+export const scopesOf = ({ scopes: { versions, resources, permissions } }: FoundApiKey): string =>
+  versions.length + resources.length + permissions.length === 0
+    ? ''
+    : JSON.stringify([versions, resources, permissions].map((names) => [...new Set(names)].sort()));
 
 /** A draft shows every resource, so a key that is restricted to some sees none. */
 export function assertPermission(key: FoundApiKey, permission: Permission): void {

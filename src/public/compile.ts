@@ -24,6 +24,8 @@ export type FilterParameter = { readonly name: string; readonly field: string; r
 
 export type CompiledEndpoint = {
   readonly name: string;
+  /** Of this endpoint of this version alone. */
+  readonly key: string;
   readonly recordType: string;
   readonly idType: 'integer' | 'text';
   /** In the order of the definition; `id` comes before them and is not listed. */
@@ -41,7 +43,7 @@ export type SchemaContent = SchemaDocument & { readonly id: string; readonly ver
 
 /** Throws for a definition that is not completely bound; a published one always is. */
 export function compileSchema(content: SchemaContent): CompiledSchema {
-  const endpoints = content.endpoints.map((endpoint) => compileEndpoint(endpoint, content.bindings));
+  const endpoints = content.endpoints.map((endpoint) => compileEndpoint(endpoint, content));
   return Object.freeze({
     id: content.id,
     version: content.version,
@@ -51,7 +53,7 @@ export function compileSchema(content: SchemaContent): CompiledSchema {
 
 export const idColumn = (idType: 'integer' | 'text'): Column => ({ column: 'id', type: idType });
 
-function compileEndpoint(endpoint: EndpointDefinition, bindings: Bindings): CompiledEndpoint {
+function compileEndpoint(endpoint: EndpointDefinition, { id: version, bindings }: SchemaContent): CompiledEndpoint {
   const binding = own(bindings, endpoint.recordType);
   const columns = new Map(endpoint.fields.map((field) => [field.name, own(binding.columns, field.source)]));
   const columnOf = (name: string): Column => valueColumn(columns.get(name), name);
@@ -63,6 +65,7 @@ function compileEndpoint(endpoint: EndpointDefinition, bindings: Bindings): Comp
   const { defaultSort } = endpoint;
   return Object.freeze<CompiledEndpoint>({
     name: endpoint.name,
+    key: `${version}/${endpoint.name}`,
     recordType: endpoint.recordType,
     idType: binding.idType,
     fields: Object.freeze(endpoint.fields.map((field) => outputOf(field, columns.get(field.name)))),

@@ -2,8 +2,8 @@
 import type { IndexSpec } from '../warehouse/indexes.ts';
 import { quoted } from '../warehouse/table.ts';
 import { type Column, type CompiledEndpoint, compileSchema } from './compile.ts';
+import { foldedSql } from './conditions.ts';
 import type { Bindings, Operator, SchemaDocument } from './schema-document.ts';
-import { foldedSql } from './sql.ts';
 
 /** Served by an index of the values themselves; `not` selects too much for any index. */
 const byValue: readonly Operator[] = ['eq', 'after', 'before', 'gte', 'lte', 'gt', 'lt', 'null'];
@@ -20,18 +20,30 @@ export function indexesOf(document: SchemaDocument, bindings: Bindings): Readonl
   return new Map([...found].map(([recordType, specs]) => [recordType, [...specs.values()]]));
 }
 
-// The id stands last in each, so that the order is total and pages and counts are read from the index alone.
-const ascending = ({ column }: Column): IndexSpec => ({ method: 'btree', expression: `${quoted(column)}, id` });
-const descending = ({ column }: Column): IndexSpec => ({ method: 'btree', expression: `${quoted(column)} desc nulls last, id desc` });
+// The id stands last in each, so that the order is total and pages and counts are read from the index alone. Walked backwards, the
+// same index serves the other direction: see ranges.ts.
+const over = (...columns: readonly Column[]): IndexSpec => ({
+  method: 'btree',
+  expression: [...columns.map(({ column }) => quoted(column)), 'id'].join(', '),
+});
+
+/** What changes are read by, in the order of commits. */
+const byChange: IndexSpec = { method: 'btree', expression: 'generation, id' };
 
 function endpointIndexes(endpoint: CompiledEndpoint): IndexSpec[] {
-  const filters = [...endpoint.filters.values()]
-    .filter(({ column }) => column.column !== 'id')
-    .flatMap(({ column, operator }): IndexSpec[] => {
-      const folded = foldedSql(quoted(column.column));
-      if (operator === 'contains') return [{ method: 'gin', expression: `${folded} gin_trgm_ops` }];
-      if (operator === 'starts_with') return [{ method: 'btree', expression: `${folded} text_pattern_ops` }];
-      return byValue.includes(operator) ? [ascending(column)] : [];
-    });
-  return [...filters, ...[...endpoint.sorts.values()].flatMap((column) => [ascending(column), descending(column)])];
+  const { column: usual } = endpoint.defaultSort;
+  const filters = [...endpoint.filters.values()].filter(({ column }) => column.column !== 'id');
+  const equalled = new Set(filters.filter(({ operator }) => operator === 'eq').map(({ column }) => column.column));
+  const sorted = new Set([usual, ...endpoint.sorts.values()].map(({ column }) => column));
+  const specs = filters.flatMap(({ column, operator }): IndexSpec[] => {
+    const folded = foldedSql(quoted(column.column));
+    if (operator === 'contains') return [{ method: 'gin', expression: `${folded} gin_trgm_ops` }];
+    if (operator === 'starts_with') return [{ method: 'btree', expression: `${folded} text_pattern_ops` }];
+    if (!byValue.includes(operator)) return [];
+    // What equals a value is walked in the usual order. One index more per filter and sort would cost each sync more than it gives.
+    if (equalled.has(column.column) && usual.column !== 'id' && usual.column !== column.column) return [over(column, usual)];
+    return sorted.has(column.column) ? [] : [over(column)];
+  });
+  const sorts = [usual, ...endpoint.sorts.values()].filter(({ column }) => column !== 'id');
+  return [byChange, ...specs, ...sorts.map((column) => over(column))];
 }

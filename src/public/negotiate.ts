@@ -23,13 +23,21 @@ export function acceptsGzip(headers: IncomingHttpHeaders): boolean {
   return gzip > 0 && gzip >= (weightOf('identity') ?? 0);
 }
 
-/** The most specific range that fits decides, as in HTTP itself. */
-export function acceptsJson(headers: IncomingHttpHeaders): boolean {
+/**
+ * The best of the media types on offer; of equally welcome ones the first. The most specific range that fits decides for each,
+ * as in HTTP itself. Undefined when none is acceptable.
+ */
+export function chooseMediaType<T extends string>(headers: IncomingHttpHeaders, offered: readonly [T, ...T[]]): T | undefined {
   const { accept } = headers;
-  if (accept === undefined || accept.trim() === '') return true;
+  if (accept === undefined || accept.trim() === '') return offered[0];
   const ranges = weighted(accept);
-  const fitting = ['application/json', 'application/*', '*/*'].map((range) => ranges.find(({ value }) => value === range));
-  return (fitting.find((found) => found !== undefined)?.weight ?? 0) > 0;
+  const weightOf = (type: string): number => {
+    const fitting = [type, `${type.split('/', 1)[0]}/*`, '*/*'].map((range) => ranges.find(({ value }) => value === range));
+    return fitting.find((found) => found !== undefined)?.weight ?? 0;
+  };
+  const weights = offered.map(weightOf);
+  const best = Math.max(...weights);
+  return best > 0 ? offered[weights.indexOf(best)] : undefined;
 }
 
 /** The entity tags of If-None-Match without their weakness; `*` stands for any. */

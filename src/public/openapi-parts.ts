@@ -18,8 +18,12 @@ export const headers: Readonly<Record<string, oas31.HeaderObject>> = {
     'private, no-cache',
   ),
   Link: text(
-    'The pages `first`, `prev`, `next` and `last` of this very query, left out where the query is very long; for a deprecated version also its `successor-version`.',
+    'The pages `first`, `prev`, `next` and `last` of this very query, left out where the query is very long; of changes the `next` ones while there are more; for a deprecated version also its `successor-version`.',
   ),
+  'X-Total-Count': {
+    description: 'How many records an export holds; sent with it, before its first record.',
+    schema: { type: 'integer', minimum: 0 },
+  },
   Deprecation: text('Since when this version has been deprecated (RFC 9745); absent while it is not.'),
   Sunset: text('From when on this version may be retired (RFC 8594); absent while nothing is planned.'),
   'Retry-After': text('Seconds to wait before trying again.', '30'),
@@ -37,7 +41,8 @@ export const answerHeaders = headerRefs(
   'Deprecation',
   'Sunset',
 );
-export const listHeaders = { ...answerHeaders, ...headerRefs('Link') };
+export const listHeaders = { ...answerHeaders, ...headerRefs('Link', 'X-Total-Count') };
+export const changesHeaders = { ...answerHeaders, ...headerRefs('Link') };
 
 const errorSchema: oas31.SchemaObject = {
   type: 'object',
@@ -105,6 +110,13 @@ function errorResponse(
   };
 }
 
+export const jsonResponse = (
+  description: string,
+  responseHeaders: oas31.HeadersObject,
+  schema: oas31.SchemaObject | oas31.ReferenceObject,
+  example: unknown,
+): oas31.ResponseObject => ({ description, headers: responseHeaders, content: { 'application/json': { schema, example } } });
+
 export const sharedResponses: Readonly<Record<string, oas31.ResponseObject>> = {
   NotModified: { description: 'What the caller holds is still the newest.', headers: answerHeaders },
   BadRequest: errorResponse(
@@ -122,9 +134,14 @@ export const sharedResponses: Readonly<Record<string, oas31.ResponseObject>> = {
   ),
   NotFound: errorResponse('There is nothing at this address.', 'NOT_FOUND', 'not_found', ''),
   NotAcceptable: errorResponse('The address has no answer of the accepted media types.', 'BAD_REQUEST', 'not_acceptable', 'Accept'),
-  Gone: errorResponse('The version has been retired.', 'NOT_FOUND', 'version_retired', 'version'),
+  Gone: errorResponse(
+    'The version has been retired; or, of changes, `since` is too old or the records were loaded anew (`token_expired`).',
+    'NOT_FOUND',
+    'version_retired',
+    'version',
+  ),
   Unavailable: errorResponse(
-    'Nothing has been synced yet, the read took too long, or the database is away.',
+    'Nothing has been synced yet, the read took too long, too many exports are under way, or the database is away.',
     'INTERNAL_ERROR',
     'unavailable',
     '',
@@ -164,6 +181,8 @@ export function introduction(notes: string, previousVersion: string | null, chan
     '## Authentication\nEvery request carries both `Authorization: Bearer <API key>` and `x-tenant-id: <organization id>`.',
     '## Freshness and polling\nData is as fresh as the last sync: `X-Data-Synced-At` says when that was. To poll, keep the `ETag` of an answer and send it as `If-None-Match` with the next request: while nothing has changed, the answer is `304` without a body and costs almost nothing. What is published becomes visible within 1 second.',
     '## Paging\n`page` starts at 1. Values outside the stated bounds are refused rather than cut. One page shows one state of the data; when `X-Data-Generation` changes while you walk through pages, start again. `Link` holds the neighbouring pages.',
+    '## Exports\nA list asked for with `Accept: application/x-ndjson` or `text/csv` is answered as a whole, from one state of the data: `fields`, filters, `sort` and `order` apply, `page` and `pageSize` do not. `X-Total-Count` comes first. An answer that ends without an error of the connection is complete. In CSV (RFC 4180, with a header row) an empty field is `null` and `""` is empty text; lines are JSON text.',
+    '## Following changes\n`/changes` of a resource lists what changed, in the order of the syncs, each record once at its latest change. Begin without `since`, and ask again with the `next` of each answer; while `hasMore` is true, at once. Deletions are told for 30 days: whoever comes later is answered 410, forgets what he holds and begins again.',
     `## Values\nDates are \`YYYY-MM-DD\`, times RFC 3339 in UTC. Numbers carry their exact digits. Every field but \`id\` may be \`null\`. ${dateSentence} Several filters are joined by AND; nulls come last in either order.`,
     ...(previousVersion === null
       ? []

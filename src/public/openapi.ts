@@ -2,12 +2,14 @@
 // good; so nothing here may depend on time, place or the process.
 import { oas31 } from 'openapi3-ts';
 import { type Comparable, compareVersions } from './compare.ts';
+import { addChanges } from './openapi-changes.ts';
 import { exampleRecord, filterParameters, recordSchema } from './openapi-fields.ts';
 import {
   answerHeaders,
   errorRefs,
   headers,
   introduction,
+  jsonResponse,
   listHeaders,
   securitySchemes,
   sharedResponses,
@@ -120,16 +122,20 @@ function addEndpoint(
       ...(endpoint.description !== '' && { description: endpoint.description }),
       parameters: [...pagingParameters(endpoint), fields, ...filterParameters(endpoint, bindings), shared('ifNoneMatch')],
       responses: {
-        200: jsonResponse(
-          'One page of records.',
-          listHeaders,
-          { $ref: `#/components/schemas/${typeName}Page` },
-          { data: [example], pagination: { total: 1, page: 1, pageSize: 25, totalPages: 1 } },
+        200: listResponse(
+          jsonResponse(
+            'One page of records; as NDJSON or CSV all of them.',
+            listHeaders,
+            { $ref: `#/components/schemas/${typeName}Page` },
+            { data: [example], pagination: { total: 1, page: 1, pageSize: 25, totalPages: 1 } },
+          ),
+          reference,
         ),
         ...errorRefs,
       },
     },
   });
+  addChanges(builder, version, endpoint.name, typeName, example);
   builder.addPath(`/${version}/${endpoint.name}/{id}`, {
     get: {
       operationId: `get${typeName}Record`,
@@ -153,12 +159,15 @@ function addEndpoint(
   });
 }
 
-const jsonResponse = (
-  description: string,
-  responseHeaders: oas31.HeadersObject,
-  schema: oas31.SchemaObject | oas31.ReferenceObject,
-  example: unknown,
-): oas31.ResponseObject => ({ description, headers: responseHeaders, content: { 'application/json': { schema, example } } });
+/** The same list as an export: one record a line. */
+const listResponse = (page: oas31.ResponseObject, record: oas31.ReferenceObject): oas31.ResponseObject => ({
+  ...page,
+  content: {
+    ...page.content,
+    'application/x-ndjson': { schema: record },
+    'text/csv': { schema: { type: 'string', description: 'A header row, then one row for each record.' } },
+  },
+});
 
 function pagingParameters(endpoint: EndpointDefinition): (oas31.ParameterObject | oas31.ReferenceObject)[] {
   const { maxPageSize, sorts, defaultSort } = endpoint;

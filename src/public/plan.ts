@@ -41,9 +41,12 @@ const mostProblems = 20;
 const mostSuggestions = 5;
 const listParameters = ['page', 'pageSize', 'sort', 'order', 'fields'];
 
-export function planList(endpoint: CompiledEndpoint, query: Query): ListPlan {
+/** `paged` is false where the whole result is asked for: a page of it has no meaning there. */
+export function planList(endpoint: CompiledEndpoint, query: Query, { paged } = { paged: true }): ListPlan {
   const { refuse, finish } = collectProblems();
   refuseUnknown(query, [...listParameters, ...endpoint.filters.keys()], refuse);
+  for (const name of ['page', 'pageSize'])
+    if (!paged && query.has(name)) refuse(name, 'not_paged', `"${name}" has no meaning here: the answer is the whole result`);
   const page = readCount(query, 'page', 1, lastPage, refuse);
   const pageSize = readCount(query, 'pageSize', Math.min(defaultPageSize, endpoint.maxPageSize), endpoint.maxPageSize, refuse);
   const sort = readSort(endpoint, query, refuse);

@@ -7,9 +7,11 @@ import type { Log } from '../core/log.ts';
 import { sqlState } from '../db/pg-errors.ts';
 import { readState } from '../warehouse/generation.ts';
 import { tenantSchema } from '../warehouse/tenant-schema.ts';
+import { type AnchorCache, anchorKey, type Built, readAnchors, spacingFor } from './anchors.ts';
 import type { ListPlan, RecordPlan } from './plan.ts';
-import { listStatement, recordStatement, type Statement } from './sql.ts';
-import type { MayName } from './statement-names.ts';
+import { anchoredRanges, firstRow, mayLackKey, noRanges, plainRanges, type Range, rowsOnPage, sortedRanges } from './ranges.ts';
+import { anchorsStatement, listStatement, type Place, recordStatement, type Statement } from './sql.ts';
+import type { Statements } from './statements.ts';
 import { type Totals, totalKey } from './totals.ts';
 import type { Trusted } from './trusted.ts';
 
@@ -30,24 +32,31 @@ export type Reader = {
   readonly organizationId: string;
   readonly states: Trusted<Freshness | undefined>;
   readonly totals: Totals;
-  readonly mayName: MayName;
+  readonly anchors: AnchorCache;
+  readonly statements: Statements;
 };
 
 export type ListRead = { readonly freshness: Freshness; readonly records: string; readonly total: number };
 /** `record` is null when there is none. */
 export type RecordRead = { readonly freshness: Freshness; readonly record: string | null };
 
-type StateRow = { active_table: string | null; epoch: string | null; generation: string; row_count: string; synced_at: string | null };
+export type StateRow = {
+  active_table: string | null;
+  epoch: string | null;
+  generation: string;
+  row_count: string;
+  synced_at: string | null;
+};
 
 const mostAttempts = 4;
-const missing = /^(42P01|3F000|42703|42883)$/;
+export const missing = /^(42P01|3F000|42703|42883)$/;
 const connectionLost = /^(08\w{3}|57P0[123]|ECONNRESET|EPIPE|ECONNREFUSED)$/;
-const timedOut = '57014';
-const planOutdated = '0A000';
+export const timedOut = '57014';
 
-const notSynced = (cause?: unknown): AppError => unavailable('No sync of this resource has been published yet; try again later', 30, cause);
+export const notSynced = (cause?: unknown): AppError =>
+  unavailable('No sync of this resource has been published yet; try again later', 30, cause);
 
-function freshnessOf(row: StateRow | undefined): Freshness | undefined {
+export function freshnessOf(row: StateRow | undefined): Freshness | undefined {
   if (row === undefined || row.active_table === null || row.epoch === null || row.generation === '0') return undefined;
   return {
     table: row.active_table,
@@ -97,7 +106,7 @@ const isConnectionLost = (error: unknown): boolean =>
   connectionLost.test(sqlState(error) ?? '') ||
   (error instanceof Error && /^(Connection terminated|Client has encountered a connection error)/.test(error.message));
 
-function asUnavailable(error: unknown): unknown {
+export function asUnavailable(error: unknown): unknown {
   if (sqlState(error) === timedOut)
     return unavailable('The read took too long and was stopped; narrow the filter or sort by another field', 5, error);
   return isConnectionLost(error) ? unavailable('The database is away for the moment; try again', 2, error) : error;
@@ -107,30 +116,27 @@ function asUnavailable(error: unknown): unknown {
  * Runs what `write` writes for the table of the current state until the statement itself saw that table as the active one.
  * Gives the row and the state it belongs to, and refreshes what is trusted.
  */
-async function readRow<Row extends StateRow>(
+export async function readRow<Row extends StateRow>(
   reader: Reader,
   recordType: string,
-  write: (freshness: Freshness) => Statement,
+  write: (place: Place) => Statement,
 ): Promise<{ row: Row; freshness: Freshness }> {
   const key = stateKey(reader, recordType);
-  let unnamed = false;
+  const schema = tenantSchema(reader.organizationId);
   let lastError: unknown;
   for (let attempt = 1; attempt <= mostAttempts; attempt += 1) {
-    const planned = await currentFreshness(reader, recordType);
-    const { name, text, values } = write(planned);
-    const named = !unnamed && reader.mayName(name);
+    const { table } = await currentFreshness(reader, recordType);
+    const statement = write({ schema, table });
     const startedMs = reader.clock.monotonicMs();
     try {
-      const { rows } = await withOneRetry(() => reader.db.data.query<Row>({ text, values: [...values], ...(named && { name }) }));
-      const seen = freshnessOf(rows[0]);
+      const row = await withOneRetry(() => reader.statements.run<Row>(statement));
+      const seen = freshnessOf(row);
       reader.states.put(key, seen, startedMs);
-      if (rows[0] !== undefined && seen !== undefined && seen.table === planned.table) return { row: rows[0], freshness: seen };
+      if (row !== undefined && seen !== undefined && seen.table === table) return { row, freshness: seen };
     } catch (error) {
-      const state = sqlState(error) ?? '';
       lastError = error;
-      if (missing.test(state)) reader.states.forget(key);
-      else if (state === planOutdated) unnamed = true;
-      else throw asUnavailable(error);
+      if (!missing.test(sqlState(error) ?? '')) throw asUnavailable(error);
+      reader.states.forget(key);
     }
   }
   reader.log.error({ err: lastError, organizationId: reader.organizationId, recordType }, 'a published version could not be read');
@@ -138,56 +144,108 @@ async function readRow<Row extends StateRow>(
 }
 
 export async function readRecord(reader: Reader, plan: RecordPlan): Promise<RecordRead> {
-  const schema = tenantSchema(reader.organizationId);
-  const { row, freshness } = await readRow<StateRow & { record: string | null }>(reader, plan.endpoint.recordType, ({ table }) =>
-    recordStatement({ schema, table }, plan),
+  const { row, freshness } = await readRow<StateRow & { record: string | null }>(reader, plan.endpoint.recordType, (place) =>
+    recordStatement(place, plan),
   );
   return { freshness, record: row.record };
 }
 
-type ListRow = StateRow & { records: string; total?: string };
+type ListRow = StateRow & { records: string; found: number; total?: string };
+type PageRead = { readonly row: ListRow; readonly freshness: Freshness };
 
-export async function readList(reader: Reader, plan: ListPlan): Promise<ListRead> {
-  for (;;) {
-    const planned = await currentFreshness(reader, plan.endpoint.recordType);
-    if (plan.conditions.length === 0) {
-      const { row, freshness } = await readPage(reader, plan, { counted: false, skipRows: false });
-      return { freshness, records: row.records, total: freshness.rowCount };
-    }
-    const claim = reader.totals.claim(keyFor(reader, plan, planned));
-    if (claim.kind === 'awaited') await claim.done;
-    if (claim.kind === 'known') {
-      const skipRows = (plan.page - 1) * plan.pageSize >= claim.total;
-      const { row, freshness } = await readPage(reader, plan, { counted: false, skipRows });
-      // A newer generation came in between: its total is another one.
-      if (sameData(planned, freshness)) return { freshness, records: row.records, total: claim.total };
-    }
-    if (claim.kind === 'mine') {
-      try {
-        return await readAndCount(reader, plan);
-      } catch (error) {
-        claim.fail(error);
-        throw error;
-      } finally {
-        claim.finish();
-      }
-    }
-  }
-}
+const readPage = (reader: Reader, plan: ListPlan, ranges: readonly Range[], counted: boolean): Promise<PageRead> =>
+  readRow<ListRow>(reader, plan.endpoint.recordType, (place) => listStatement(place, plan, ranges, counted));
 
-async function readAndCount(reader: Reader, plan: ListPlan): Promise<ListRead> {
-  const { row, freshness } = await readPage(reader, plan, { counted: true, skipRows: false });
-  const total = Number(row.total);
-  reader.totals.put(keyFor(reader, plan, freshness), total);
-  return { freshness, records: row.records, total };
-}
-
-const readPage = (reader: Reader, plan: ListPlan, options: { counted: boolean; skipRows: boolean }) => {
-  const schema = tenantSchema(reader.organizationId);
-  return readRow<ListRow>(reader, plan.endpoint.recordType, ({ table }) => listStatement({ schema, table }, plan, options));
-};
-
-const keyFor = (reader: Reader, plan: ListPlan, { epoch, generation }: Freshness): string =>
+export const keyFor = (reader: Reader, plan: ListPlan, { epoch, generation }: Freshness): string =>
   totalKey([reader.organizationId, plan.endpoint.recordType, epoch, generation], plan.filterKey);
 
 const sameData = (a: Freshness, b: Freshness): boolean => a.epoch === b.epoch && a.generation === b.generation;
+
+type Found = ListRead & { readonly found: number };
+
+/** A page with its exact total, of the newest generation. Reads again when a publish comes in between. */
+export async function readList(reader: Reader, plan: ListPlan): Promise<ListRead> {
+  let wasShort = false;
+  for (;;) {
+    const planned = await currentFreshness(reader, plan.endpoint.recordType);
+    const read =
+      plan.conditions.length === 0
+        ? await readCounted(reader, plan, planned, planned.rowCount, wasShort)
+        : await readFiltered(reader, plan, planned, wasShort);
+    if (read === undefined) continue;
+    // Sorted downwards, the page reaches into the records without a value: then it is found another way.
+    if (wasShort || read.found >= rowsOnPage(plan, read.total) || !mayLackKey(plan)) return read;
+    wasShort = true;
+  }
+}
+
+/** Undefined when there is other data by now, or when somebody else's counting was waited for. */
+async function readFiltered(reader: Reader, plan: ListPlan, planned: Freshness, wasShort: boolean): Promise<Found | undefined> {
+  const claim = reader.totals.claim(keyFor(reader, plan, planned));
+  if (claim.kind === 'known') return readCounted(reader, plan, planned, claim.total, wasShort);
+  if (claim.kind === 'awaited') {
+    await claim.done;
+    return undefined;
+  }
+  try {
+    const { row, freshness } = await readPage(reader, plan, plainRanges(plan), true);
+    const total = Number(row.total);
+    reader.totals.put(keyFor(reader, plan, freshness), total);
+    return { freshness, records: row.records, found: row.found, total };
+  } catch (error) {
+    claim.fail(error);
+    throw error;
+  } finally {
+    claim.finish();
+  }
+}
+
+/** Undefined when the total turns out to be that of other data. */
+async function readCounted(
+  reader: Reader,
+  plan: ListPlan,
+  planned: Freshness,
+  total: number,
+  wasShort: boolean,
+): Promise<Found | undefined> {
+  const ranges = await rangesFor(reader, plan, planned, total, wasShort);
+  if (ranges === undefined) return undefined;
+  const { row, freshness } = await readPage(reader, plan, ranges.of, false);
+  const { records, found } = row;
+  if (sameData(planned, freshness)) return { freshness, records, found, total };
+  return plan.conditions.length === 0 && ranges.ofAnyData ? { freshness, records, found, total: freshness.rowCount } : undefined;
+}
+
+/** Pages so many anchors deep are worth having them built; before that, walking there is cheaper. */
+const worthBuilding = 10;
+
+/** Undefined when the anchors turn out to be those of other data. `ofAnyData`: they hold whatever was published meanwhile. */
+async function rangesFor(
+  reader: Reader,
+  plan: ListPlan,
+  planned: Freshness,
+  total: number,
+  wasShort: boolean,
+): Promise<{ of: readonly Range[]; ofAnyData: boolean } | undefined> {
+  const start = firstRow(plan);
+  if (start >= total) return { of: noRanges, ofAnyData: false };
+  const { every } = reader.anchors;
+  if (every !== undefined && total > every && (wasShort || start >= every)) {
+    const key = anchorKey(keyFor(reader, plan, planned), plan);
+    const held = reader.anchors.held(key);
+    if (held !== undefined) return { of: anchoredRanges(plan, held), ofAnyData: false };
+    if (wasShort || start >= every * worthBuilding) {
+      const built = await reader.anchors.get(key, () => buildAnchors(reader, plan, spacingFor(total, every)));
+      return built === undefined ? undefined : { of: anchoredRanges(plan, built), ofAnyData: false };
+    }
+  }
+  return { of: wasShort ? sortedRanges(plan) : plainRanges(plan), ofAnyData: true };
+}
+
+async function buildAnchors(reader: Reader, plan: ListPlan, every: number): Promise<Built> {
+  const { row, freshness } = await readRow<StateRow & { valued: string; nulls: string | null }>(reader, plan.endpoint.recordType, (place) =>
+    anchorsStatement(place, plan, every),
+  );
+  const anchors = { every, valued: readAnchors(row.valued), nulls: readAnchors(row.nulls) };
+  return { key: anchorKey(keyFor(reader, plan, freshness), plan), anchors };
+}

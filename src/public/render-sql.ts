@@ -12,7 +12,8 @@ export const literal = (text: string): string => `'${text.replaceAll("'", "''")}
 const tooLarge = (number: string): string => `abs(${number}) > ${largestExact} and trunc(${number}) = ${number}`;
 
 function valueJson(value: string, type: ValueType, asString: boolean): string {
-  if (type === 'time') return `(to_json(${value} at time zone 'UTC') #>> '{}') || 'Z'`;
+  // Each connection writes dates as ISO has them, but for the T.
+  if (type === 'time') return `replace((${value} at time zone 'UTC')::text, ' ', 'T') || 'Z'`;
   if (type !== 'integer' && type !== 'number') return value;
   if (asString) return `${value}::text`;
   const large = type === 'integer' ? `${value} not between -${largestExact} and ${largestExact}` : tooLarge(value);
@@ -43,6 +44,18 @@ export function recordColumns(fields: readonly OutputField[]): string {
         ? linesJson(`t.${quoted(field.column)}`, field.lines)
         : valueJson(`t.${quoted(field.column.column)}`, field.column.type, field.asString);
     return `${json} as ${quoted(field.name)}`;
+  });
+  return ['t.id::text as "id"', ...outputs].join(', ');
+}
+
+/** The same record as fields of CSV: the digits and texts of its JSON, lines as JSON text. */
+export function csvColumns(fields: readonly OutputField[]): string {
+  const outputs = fields.map((field) => {
+    if (field.kind === 'lines') return `${linesJson(`t.${quoted(field.column)}`, field.lines)} as ${quoted(field.name)}`;
+    const value = `t.${quoted(field.column.column)}`;
+    const { type } = field.column;
+    const text = type === 'time' ? valueJson(value, type, false) : type === 'boolean' ? `${value}::text` : value;
+    return `${text} as ${quoted(field.name)}`;
   });
   return ['t.id::text as "id"', ...outputs].join(', ');
 }

@@ -3,7 +3,7 @@
 import { AppError, type ErrorDetail } from '../core/errors.ts';
 
 export type ReadTarget = {
-  readonly kind: 'list' | 'record' | 'description' | 'nothing';
+  readonly kind: 'list' | 'record' | 'changes' | 'description' | 'nothing';
   /** Empty when the address names none. */
   readonly version: string;
   readonly resource: string;
@@ -31,7 +31,8 @@ export function readTarget(url: string): ReadTarget {
   const segments = path.replace(/^\//, '').replace(/\/$/, '').split('/').map(decodeSegment);
   const [first = '', second = '', third = ''] = segments;
   if (first === 'openapi') return { kind: segments.length === 2 ? 'description' : 'nothing', version: second, resource: '', id: '' };
-  const kind = segments.length === 2 ? 'list' : segments.length === 3 ? 'record' : 'nothing';
+  const below = third === 'changes' ? 'changes' : 'record';
+  const kind = segments.length === 2 ? 'list' : segments.length === 3 ? below : 'nothing';
   return { kind, version: first, resource: second, id: third };
 }
 

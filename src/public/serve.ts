@@ -1,33 +1,46 @@
 // One public request from its address to its answer. The checks stand in the order in which the interface promises them:
 // 401 · 400 tenant · 403 tenant · 403 scopes · 404 · 410 · 400 parameters, and only then 304 or a read.
 import { createHash } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Ctx, Principal, TenantCtx } from '../core/ctx.ts';
+import type { IncomingMessage } from 'node:http';
+import type { Ctx, TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { FoundApiKey } from '../identity/api-key.store.ts';
-import { type Authenticate, assertPermission, assertScopes, assertTenant, identifyMember, openAuthenticate } from './authorize.ts';
+import { openAnchors } from './anchors.ts';
+import {
+  type Authenticate,
+  assertPermission,
+  assertScopes,
+  assertTenant,
+  identifyMember,
+  openAuthenticate,
+  scopesOf,
+} from './authorize.ts';
 import { readAvailable } from './available.ts';
 import { bindDocument } from './bind.ts';
+import { serveChanges } from './change-feed.ts';
 import type { CompiledEndpoint } from './compile.ts';
-import { acceptsJson } from './negotiate.ts';
+import { acceptedType, answerHeld, type Exchange, identityOf, type ReadContext } from './exchange.ts';
+import { type Exports, exportTypes, openExports, serveExport } from './export.ts';
+import { type ListBodies, type ListBody, openListBodies } from './list-bodies.ts';
 import { describeVersion } from './openapi.ts';
-import { planList, planRecord, type RecordPlan } from './plan.ts';
+import { type ListPlan, planList, planRecord, type RecordPlan } from './plan.ts';
 import { currentFreshness, type Freshness, type Reader, readList, readRecord } from './read.ts';
-import { parameterProblem, queryTextOf, type ReadTarget, readQuery, readTarget, refuseParameters } from './request.ts';
+import { parameterProblem, type Query, queryTextOf, type ReadTarget, readQuery, readTarget, refuseParameters } from './request.ts';
 import {
   heldTag,
-  type Identity,
   listBody,
   pageLinks,
   recordBody,
+  sendBody,
   sendJson,
   sendNotModified,
   setCacheHeaders,
   setDeprecation,
   setFreshness,
+  writeBody,
 } from './response.ts';
-import { type MayName, openStatementNames } from './statement-names.ts';
-import { openTotals, type Totals } from './totals.ts';
+import { openStatements } from './statements.ts';
+import { openTotals } from './totals.ts';
 import { openTrusted, type Trusted } from './trusted.ts';
 import { isRecordId } from './values.ts';
 import {
@@ -48,39 +61,32 @@ export type PublicService = {
   readonly ctx: Ctx;
   readonly authenticate: Authenticate;
   readonly versions: Trusted<VersionState | undefined>;
-  readonly states: Trusted<Freshness | undefined>;
   readonly content: PublishedContent;
-  readonly totals: Totals;
-  readonly mayName: MayName;
+  readonly bodies: ListBodies;
+  readonly exports: Exports;
+  readonly readerOf: (organizationId: string) => Reader;
 };
-
-/** A request on its way, and where it may say who called. */
-export type Exchange = {
-  readonly req: IncomingMessage;
-  readonly res: ServerResponse;
-  readonly baseUrl: string;
-  /** The value of the session's cookie; it opens descriptions, never records. */
-  session(): string | undefined;
-  onCaller(key: FoundApiKey): void;
-  /** Once it is known that there is such a version, and with `resource` not empty, such a resource of it. */
-  onTarget(version: string, resource: string): void;
-  onMember(member: Principal): void;
-};
-
-const mostVersions = 10_000;
-const mostStates = 20_000;
-const mostTotals = 50_000;
 
 export function openPublicService(ctx: Ctx): PublicService {
   const { clock, settings } = ctx;
+  const { cacheBytes, trustMs } = settings;
+  const shared: Omit<Reader, 'organizationId'> = {
+    db: ctx.db,
+    clock,
+    log: ctx.log,
+    states: openTrusted(clock, trustMs, cacheBytes.trusted),
+    totals: openTotals(cacheBytes.totals),
+    anchors: openAnchors(cacheBytes.anchors, settings.anchorEvery),
+    statements: openStatements(ctx.db.data, cacheBytes.statements),
+  };
   return {
     ctx,
     authenticate: openAuthenticate(ctx),
-    versions: openTrusted(clock, settings.trustMs, mostVersions),
-    states: openTrusted(clock, settings.trustMs, mostStates),
-    content: openPublishedContent(),
-    totals: openTotals(mostTotals),
-    mayName: openStatementNames(clock),
+    versions: openTrusted(clock, trustMs, cacheBytes.trusted),
+    content: openPublishedContent(cacheBytes.versions),
+    bodies: openListBodies(cacheBytes.bodies),
+    exports: openExports(ctx),
+    readerOf: (organizationId) => ({ ...shared, organizationId }),
   };
 }
 
@@ -105,19 +111,18 @@ export async function answer(service: PublicService, exchange: Exchange): Promis
   if (target.kind === 'description') return describe(service, exchange, tenant, key, target.version);
   const { state, endpoint } = await findEndpoint(service, exchange, tenant, target);
   setDeprecation(exchange.res, state, exchange.baseUrl, endpoint.name);
-  const read: ReadContext = { exchange, tenant, version: state.version, endpoint, reader: readerOf(service, tenant) };
-  await (target.kind === 'list' ? serveList(read) : serveRecord(read, target.id));
+  const read: ReadContext = {
+    exchange,
+    tenant,
+    scopes: scopesOf(key),
+    version: state.version,
+    endpoint,
+    reader: service.readerOf(tenant.organizationId),
+    bodies: service.bodies,
+  };
+  if (target.kind === 'list') return serveList(service, read);
+  await (target.kind === 'changes' ? serveChanges(read) : serveRecord(read, target.id));
 }
-
-const readerOf = ({ ctx, states, totals, mayName }: PublicService, { organizationId }: TenantCtx): Reader => ({
-  db: ctx.db,
-  clock: ctx.clock,
-  log: ctx.log,
-  organizationId,
-  states,
-  totals,
-  mayName,
-});
 
 /** A version that was ever published. Throws 404. */
 async function findPublished(service: PublicService, tenant: TenantCtx, version: string): Promise<VersionState> {
@@ -150,50 +155,36 @@ async function findEndpoint(
   return { state, endpoint };
 }
 
-type ReadContext = {
-  readonly exchange: Exchange;
-  readonly tenant: TenantCtx;
-  readonly version: string;
-  readonly endpoint: CompiledEndpoint;
-  readonly reader: Reader;
-};
+const assertAcceptsJson = (req: IncomingMessage): unknown => acceptedType(req, ['application/json']);
 
-function assertAcceptsJson(req: IncomingMessage): void {
-  if (acceptsJson(req.headers)) return;
-  const message = 'This address answers application/json';
-  throw new AppError('BAD_REQUEST', message, { status: 406, details: [{ path: 'Accept', code: 'not_acceptable', message }] });
-}
-
-const identityOf = (
-  { tenant, version, endpoint }: ReadContext,
-  kind: 'list' | 'record',
-  normalized: string,
-  { epoch, generation }: Freshness,
-): Identity => [tenant.organizationId, version, endpoint.name, kind, normalized, epoch, generation];
-
-/** Answers 304 from what may be trusted, without a look at the records. */
-async function answerHeld(read: ReadContext, kind: 'list' | 'record', normalized: string): Promise<boolean> {
+async function serveList(service: PublicService, read: ReadContext): Promise<void> {
   const { req, res } = read.exchange;
-  if (req.headers['if-none-match'] === undefined) return false;
-  const freshness = await currentFreshness(read.reader, read.endpoint.recordType);
-  const tag = heldTag(req, identityOf(read, kind, normalized, freshness));
-  if (tag === undefined) return false;
-  setFreshness(res, freshness);
-  sendNotModified(res, tag);
-  return true;
-}
-
-async function serveList(read: ReadContext): Promise<void> {
-  const { req, res, baseUrl } = read.exchange;
-  assertAcceptsJson(req);
+  const mediaType = acceptedType(req, ['application/json', ...exportTypes]);
+  if (mediaType !== 'application/json') return serveExport(service.exports, read, mediaType);
   const query = readQuery(queryTextOf(req.url ?? ''));
   const plan = planList(read.endpoint, query);
-  if (await answerHeld(read, 'list', plan.normalized)) return;
+  const trusted = await currentFreshness(read.reader, read.endpoint.recordType);
+  const identity = identityOf(read, 'list', plan.normalized, trusted);
+  const held = heldTag(req, identity);
+  if (held !== undefined) {
+    setFreshness(res, trusted);
+    return sendNotModified(res, held);
+  }
+  const kept = read.bodies.find(req, identity);
+  if (kept !== undefined) return sendList(read, query, plan, trusted, kept);
   const found = await readList(read.reader, plan);
-  setFreshness(res, found.freshness);
-  const links = pageLinks(`${baseUrl}/${read.version}/${read.endpoint.name}`, query, plan, found.total);
+  const seen = identityOf(read, 'list', plan.normalized, found.freshness);
+  const body = { ...(await writeBody(req, seen, listBody(found, plan))), total: found.total };
+  read.bodies.keep(body);
+  sendList(read, query, plan, found.freshness, body);
+}
+
+function sendList(read: ReadContext, query: Query, plan: ListPlan, freshness: Freshness, body: ListBody): void {
+  const { req, res, baseUrl } = read.exchange;
+  setFreshness(res, freshness);
+  const links = pageLinks(`${baseUrl}/${read.version}/${read.endpoint.name}`, query, plan, body.total);
   if (links.length <= longestLink) res.appendHeader('Link', links);
-  await sendJson(req, res, identityOf(read, 'list', plan.normalized, found.freshness), listBody(found, plan));
+  sendBody(req, res, body);
 }
 
 async function serveRecord(read: ReadContext, id: string): Promise<void> {
@@ -237,19 +228,25 @@ async function describe(
   version: string,
 ): Promise<void> {
   const { req, res, baseUrl } = exchange;
+  const scopes = key === null ? '' : scopesOf(key);
   res.appendHeader('Vary', 'Cookie');
   if (/(^|&)draft=true(&|$)/.test(queryTextOf(req.url ?? ''))) {
     if (key !== null) assertPermission(key, 'api-schema:read');
     const text = await describeDraft(tenant, version);
     assertDescriptionParameters(req);
-    return sendJson(req, res, [tenant.organizationId, 'draft', version, createHash('sha256').update(text).digest('base64url')], text);
+    return sendJson(
+      req,
+      res,
+      [tenant.organizationId, scopes, 'draft', version, createHash('sha256').update(text).digest('base64url')],
+      text,
+    );
   }
   const state = await findPublished(service, tenant, version);
   exchange.onTarget(state.version, '');
   assertNotRetired(state);
   setDeprecation(res, state, baseUrl, null);
   assertDescriptionParameters(req);
-  await sendJson(req, res, [tenant.organizationId, 'description', state.id], await service.content.description(tenant, state.id));
+  await sendJson(req, res, [tenant.organizationId, scopes, 'description', state.id], await service.content.description(tenant, state.id));
 }
 
 async function describeDraft(tenant: TenantCtx, version: string): Promise<string> {

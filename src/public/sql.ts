@@ -3,124 +3,130 @@
 //
 // LIMIT and OFFSET are parameters, so PostgreSQL prefers a custom plan for each list: the planning time buys the right plan for
 // skewed values and for the depth of the page, and the number of statements stays that of the shapes, not of the pages.
-import { createHash } from 'node:crypto';
 import { rfc3339 } from '../warehouse/generation.ts';
 import { quoted } from '../warehouse/table.ts';
-import type { Column } from './compile.ts';
-import type { ValueType } from './operators.ts';
-import type { Condition, ListPlan, RecordPlan } from './plan.ts';
+import type { OutputField } from './compile.ts';
+import { type Bind, columnSql, conditionPart, type Part, parameterTypes, whereSql } from './conditions.ts';
+import type { ListPlan, RecordPlan } from './plan.ts';
+import type { Range } from './ranges.ts';
 import { recordColumns } from './render-sql.ts';
-import type { Span } from './values.ts';
 
-export type Statement = { readonly name: string; readonly text: string; readonly values: readonly unknown[] };
+/** A statement that is written only when nobody wrote one of the same key before. */
+export type Statement = { readonly key: string; readonly values: readonly unknown[]; write(): string };
 
-type Place = { readonly schema: string; readonly table: string };
-/** Takes a value and gives its placeholder. */
-type Bind = (value: unknown, type: string) => string;
+export type Place = { readonly schema: string; readonly table: string };
 
-const sqlTypes: Readonly<Record<ValueType, string>> = {
-  text: 'text',
-  number: 'numeric',
-  integer: 'bigint',
-  boolean: 'boolean',
-  date: 'date',
-  time: 'timestamptz',
-};
+export const stateColumns = `s.active_table, s.epoch, s.generation::text as generation, s.row_count::text as row_count, ${rfc3339('s.synced_at')} as synced_at`;
+const stateOf = ({ schema }: Place): string => `from ${schema}.record_state as s`;
+const tableSql = ({ schema, table }: Place): string => `${schema}.${quoted(table)} as t`;
 
-const stateColumns = `s.active_table, s.epoch, s.generation::text as generation, s.row_count::text as row_count, ${rfc3339('s.synced_at')} as synced_at`;
+/** Which fields, told by what decides them; a version's content never changes. */
+const fieldsKey = (fields: readonly OutputField[], all: readonly OutputField[]): string =>
+  fields === all ? '*' : fields.map(({ name }) => name).join();
 
-function openStatement(): { bind: Bind; finish(text: string): Statement } {
-  const values: unknown[] = [];
-  return {
-    bind: (value, type) => `$${values.push(value)}::${type}`,
-    finish: (text) => ({ name: `r_${createHash('sha256').update(text).digest('base64url').slice(0, 32)}`, text, values }),
+/** Numbers its parameters as they are written. The first one is always the record type. */
+function openParameters(): { recordType: string; bind: Bind } {
+  let last = 1;
+  const bind: Bind = (_value, type) => {
+    last += 1;
+    return `$${last}::${type}`;
   };
+  return { recordType: '$1::text', bind };
 }
-
-/** A list's page, the state it belongs to and, when asked for, the total: all of one snapshot. */
-export function listStatement(place: Place, plan: ListPlan, options: { counted: boolean; skipRows: boolean }): Statement {
-  const { bind, finish } = openStatement();
-  const recordType = bind(plan.endpoint.recordType, 'text');
-  const table = `${place.schema}.${quoted(place.table)} as t`;
-  const where =
-    plan.conditions.length === 0 ? '' : ` where ${plan.conditions.map((condition) => conditionSql(condition, bind)).join(' and ')}`;
-  const order = orderSql(plan.sort);
-  const limit = bind(options.skipRows ? 0 : plan.pageSize, 'bigint');
-  const offset = bind((plan.page - 1) * plan.pageSize, 'bigint');
-  // The page's ids are found first, in an index where there is one; only these records are then read and written as JSON.
-  const ids = `array(select t.id from ${table}${where} order by ${order} limit ${limit} offset ${offset})`;
-  const records = `select coalesce(string_agg(p.record, ','), '') from (select row_to_json(r)::text as record from ${table} cross join lateral
-    (select ${recordColumns(plan.fields)}) as r where t.id = any(${ids}) order by ${order}) as p`;
-  const total = options.counted ? `, (select count(*)::text from ${table}${where}) as total` : '';
-  return finish(
-    `select ${stateColumns}, (${records}) as records${total} from ${place.schema}.record_state as s where s.record_type = ${recordType}`,
-  );
-}
-
-/** One record as JSON text, null when there is none, and the state it belongs to. */
-export function recordStatement(place: Place, plan: RecordPlan): Statement {
-  const { bind, finish } = openStatement();
-  const recordType = bind(plan.endpoint.recordType, 'text');
-  const id = bind(plan.id, sqlTypes[plan.endpoint.idType]);
-  const record = `select row_to_json(r)::text from ${place.schema}.${quoted(place.table)} as t cross join lateral
-    (select ${recordColumns(plan.fields)}) as r where t.id = ${id}`;
-  return finish(`select ${stateColumns}, (${record}) as record from ${place.schema}.record_state as s where s.record_type = ${recordType}`);
-}
-
-const columnSql = ({ column }: Column): string => `t.${quoted(column)}`;
 
 /** Nulls last either way; the id decides between equals, in the same direction, so the order is total. */
-function orderSql({ column, order }: ListPlan['sort']): string {
+export function orderSql({ column, order }: ListPlan['sort']): string {
   return column.column === 'id' ? `t.id ${order}` : `${columnSql(column)} ${order} nulls last, t.id ${order}`;
 }
 
-/**
- * Text as it is compared without regard to case, by a collation that folds Unicode whatever the database's locale. An index
- * on this very expression serves `contains` (pg_trgm) and `starts_with`.
- */
-export const foldedSql = (text: string): string => `lower(${text} collate "pg_c_utf8")`;
-
-const escapedPattern = (text: string): string => text.replaceAll(/[\\%_]/g, '\\$&');
-
-function conditionSql({ column, operator, values }: Condition, bind: Bind): string {
-  const left = columnSql(column);
-  const type = sqlTypes[column.type];
-  const [first = ''] = values;
-  if (operator === 'null') return `${left} is ${first === 'true' ? '' : 'not '}null`;
-  if (operator === 'contains') return `${foldedSql(left)} like ${foldedSql(bind(`%${escapedPattern(String(first))}%`, 'text'))}`;
-  if (operator === 'starts_with') return `${foldedSql(left)} like ${foldedSql(bind(`${escapedPattern(String(first))}%`, 'text'))}`;
-  if (column.type === 'time') return timeSql(left, operator, values.map(spanOf), bind);
-  if (operator === 'eq') return values.length === 1 ? `${left} = ${bind(first, type)}` : `${left} = any(${bind(values, `${type}[]`)})`;
-  if (operator === 'not') return `(${left} is null or ${left} <> all(${bind(values, `${type}[]`)}))`;
-  return `${left} ${comparisons[operator]} ${bind(first, type)}`;
+/** The same order where all keys are values, or all are null, spelled so that one ascending index is walked either way. */
+function rangeOrderSql({ column, order }: ListPlan['sort']): string {
+  return column.column === 'id'
+    ? `t.id ${order}`
+    : `${columnSql(column)} ${order} nulls ${order === 'asc' ? 'last' : 'first'}, t.id ${order}`;
 }
 
-const comparisons = { after: '>', gt: '>', before: '<', lt: '<', gte: '>=', lte: '<=' } as const;
+/** Finds the ids of a stretch of the list: in an index where there is one. */
+function rangePart(place: Place, { sort, endpoint }: ListPlan, { nulls, from, limit, offset }: Range) {
+  const [column, way] = [columnSql(sort.column), sort.order === 'asc' ? '>=' : '<='];
+  const byId = sort.column.column === 'id';
+  const [keyType, idType] = [parameterTypes[sort.column.type], parameterTypes[endpoint.idType]];
+  const withKey = !byId && nulls === 'no';
+  const bounds = (bind: Bind): string[] => {
+    if (from !== null && withKey) return [`(${column}, t.id) ${way} (${bind(from.key, keyType)}, ${bind(from.id, idType)})`];
+    const isNull = nulls === 'any' || byId ? [] : [`${column} is ${nulls === 'no' ? 'not ' : ''}null`];
+    return from === null ? isNull : [...isNull, `t.id ${way} ${bind(from.id, idType)}`];
+  };
+  return {
+    key: `${nulls} ${from === null ? 'first' : 'anchor'}`,
+    values: [...(from === null ? [] : withKey ? [from.key, from.id] : [from.id]), limit, offset],
+    text: (conditions: readonly string[], bind: Bind): string =>
+      `(select t.id from ${tableSql(place)}${whereSql([...conditions, ...bounds(bind)])} order by ${nulls === 'any' ? orderSql(sort) : rangeOrderSql(sort)}
+        limit ${bind(limit, 'bigint')} offset ${bind(offset, 'bigint')})`,
+  };
+}
 
-const spanOf = (value: Condition['values'][number]): Span => (typeof value === 'string' ? { from: value, to: value } : value);
+const conditionParts = ({ conditions }: ListPlan): Part[] => conditions.map(conditionPart);
+const keysOf = (parts: readonly { key: string }[]): string => parts.map(({ key }) => key).join();
+const valuesOf = (parts: readonly { values: readonly unknown[] }[]): unknown[] => parts.flatMap(({ values }) => values);
 
-/** Times are compared with the first and last microsecond of what the caller named, so that a day means all of it. */
-function timeSql(
-  left: string,
-  operator: Exclude<Condition['operator'], 'null' | 'contains' | 'starts_with'>,
-  spans: readonly Span[],
-  bind: Bind,
-): string {
-  const [first = { from: '', to: '' }] = spans;
-  if (operator === 'eq' || operator === 'not') {
-    const within =
-      spans.length === 1
-        ? `(${left} >= ${bind(first.from, 'timestamptz')} and ${left} <= ${bind(first.to, 'timestamptz')})`
-        : `exists (select from unnest(${bind(
-            spans.map(({ from }) => from),
-            'timestamptz[]',
-          )}, ${bind(
-            spans.map(({ to }) => to),
-            'timestamptz[]',
-          )})
-         as v(first, last) where ${left} >= v.first and ${left} <= v.last)`;
-    return operator === 'eq' ? within : `(${left} is null or not ${within})`;
-  }
-  const edge = operator === 'after' || operator === 'gt' || operator === 'lte' ? first.to : first.from;
-  return `${left} ${comparisons[operator]} ${bind(edge, 'timestamptz')}`;
+/** A list's page, the state it belongs to, how many records were found and, when asked for, the total: all of one snapshot. */
+export function listStatement(place: Place, plan: ListPlan, ranges: readonly Range[], counted: boolean): Statement {
+  const { endpoint, fields, sort } = plan;
+  const conditions = conditionParts(plan);
+  const parts = ranges.map((range) => rangePart(place, plan, range));
+  const write = (): string => {
+    const { recordType, bind } = openParameters();
+    const texts = conditions.map((part) => part.text(bind));
+    const found = parts.map((part) => part.text(texts, bind)).join(' union all ');
+    const table = tableSql(place);
+    const total = counted ? `, (select count(*)::text from ${table}${whereSql(texts)}) as total` : '';
+    return `select ${stateColumns}, r.records, r.found${total} ${stateOf(place)} cross join lateral (
+      select coalesce(string_agg(p.record, ','), '') as records, count(*)::int as found from (select row_to_json(o)::text as record from ${table}
+        cross join lateral (select ${recordColumns(fields)}) as o where t.id = any(array(${found})) order by ${orderSql(sort)}) as p
+      ) as r where s.record_type = ${recordType}`;
+  };
+  const shape = [fieldsKey(fields, endpoint.fields), keysOf(conditions), sort.column.column, sort.order, keysOf(parts), counted];
+  return {
+    key: ['list', place.schema, place.table, endpoint.key, ...shape].join('\n'),
+    values: [endpoint.recordType, ...valuesOf(conditions), ...valuesOf(parts)],
+    write,
+  };
+}
+
+/**
+ * Every so manyth record of a list in its order, apart for those with and those without a value to sort by, how many there are
+ * of each, and the state they belong to. An anchor is `[number from 1, key, id]`.
+ */
+export function anchorsStatement(place: Place, plan: ListPlan, every: number): Statement {
+  const { endpoint, sort } = plan;
+  const conditions = conditionParts(plan);
+  const write = (): string => {
+    const { recordType, bind } = openParameters();
+    const texts = conditions.map((part) => part.text(bind));
+    const spacing = bind(every, 'bigint');
+    const [column, byId] = [columnSql(sort.column), sort.column.column === 'id'];
+    const stretch = (bounds: readonly string[]): string =>
+      `(select json_build_array(count(*), coalesce(json_agg(json_build_array(a.n, a.key::text, a.id::text)) filter (where (a.n - 1) % ${spacing} = 0), '[]'))::text
+        from (select ${column} as key, t.id, row_number() over (order by ${rangeOrderSql(sort)}) as n from ${tableSql(place)}${whereSql([...texts, ...bounds])}) as a)`;
+    return `select ${stateColumns}, ${stretch(byId ? [] : [`${column} is not null`])} as valued,
+      ${byId ? 'null' : stretch([`${column} is null`])} as nulls ${stateOf(place)} where s.record_type = ${recordType}`;
+  };
+  return {
+    key: ['anchors', place.schema, place.table, endpoint.key, keysOf(conditions), sort.column.column, sort.order].join('\n'),
+    values: [endpoint.recordType, ...valuesOf(conditions), every],
+    write,
+  };
+}
+
+/** One record as JSON text, null when there is none, and the state it belongs to. */
+export function recordStatement(place: Place, { endpoint, fields, id }: RecordPlan): Statement {
+  const write = (): string => {
+    const { recordType, bind } = openParameters();
+    const record = `select row_to_json(o)::text from ${tableSql(place)} cross join lateral (select ${recordColumns(fields)}) as o
+      where t.id = ${bind(id, parameterTypes[endpoint.idType])}`;
+    return `select ${stateColumns}, (${record}) as record ${stateOf(place)} where s.record_type = ${recordType}`;
+  };
+  const key = ['record', place.schema, place.table, endpoint.key, fieldsKey(fields, endpoint.fields)].join('\n');
+  return { key, values: [endpoint.recordType, id], write };
 }

@@ -1,7 +1,7 @@
 // Exact totals, remembered per epoch, generation and filter: data doesn't change within a generation, so neither does a count.
 // Of several requests for the same new total one counts and the others wait for it.
-import { createHash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
+import { hash } from 'node:crypto';
+import { openByteCache } from './byte-cache.ts';
 
 export type Claim =
   | { readonly kind: 'known'; readonly total: number }
@@ -11,22 +11,20 @@ export type Claim =
   | { readonly kind: 'mine'; finish(): void; fail(error: unknown): void };
 
 export type Totals = {
-  known(key: string): number | undefined;
   claim(key: string): Claim;
   put(key: string, total: number): void;
 };
 
-/** Filters may be long; keys are hashed, so that the number of entries bounds the memory. */
+/** Filters may be long; keys are hashed. */
 export const totalKey = (place: readonly string[], filterKey: string): string =>
-  createHash('sha256')
-    .update(JSON.stringify([place, filterKey]))
-    .digest('base64url');
+  hash('sha256', JSON.stringify([place, filterKey]), 'base64url');
 
-export function openTotals(max: number): Totals {
-  const totals = new LRUCache<string, number>({ max });
+const numberBytes = 16;
+
+export function openTotals(maxBytes: number): Totals {
+  const totals = openByteCache<number>(maxBytes, () => numberBytes);
   const counting = new Map<string, Promise<void>>();
   return {
-    known: (key) => totals.get(key),
     claim(key) {
       const total = totals.get(key);
       if (total !== undefined) return { kind: 'known', total };

@@ -1,7 +1,7 @@
 // Keeps what was read of a row for as long as it may be trusted, and reads it anew, once for everyone who asks, after that.
 // The time counts from the moment before the read, so what is handed out is never older than promised.
-import { LRUCache } from 'lru-cache';
 import type { Clock } from '../core/clock.ts';
+import { openByteCache } from './byte-cache.ts';
 
 export type Trusted<V> = {
   get(key: string, read: () => Promise<V>): Promise<V>;
@@ -10,23 +10,40 @@ export type Trusted<V> = {
   forget(key: string): void;
 };
 
-export function openTrusted<V>(clock: Pick<Clock, 'monotonicMs'>, trustMs: number, max: number): Trusted<V> {
-  const entries = new LRUCache<string, { readAtMs: number; value: Promise<V> }>({ max });
+type Entry<V> = { readAtMs: number; value: Promise<V>; bytes: number };
+/** Counted until the row is there. */
+const unknownBytes = 1_024;
+/** Objects in memory take more room than their text. */
+const textToMemory = 3;
+
+const bytesOf = (value: unknown): number => textToMemory * (JSON.stringify(value)?.length ?? 0);
+
+export function openTrusted<V>(clock: Pick<Clock, 'monotonicMs'>, trustMs: number, maxBytes: number): Trusted<V> {
+  const entries = openByteCache<Entry<V>>(maxBytes, ({ bytes }) => bytes);
+  const start = (key: string, readAtMs: number, read: () => Promise<V>): Promise<V> => {
+    const entry: Entry<V> = { readAtMs, value: read(), bytes: unknownBytes };
+    entries.set(key, entry);
+    entry.value.then(
+      (value) => {
+        entry.bytes = bytesOf(value);
+        if (entries.get(key) === entry) entries.set(key, { ...entry });
+      },
+      () => {
+        if (entries.get(key) === entry) entries.delete(key);
+      },
+    );
+    return entry.value;
+  };
   return {
     get(key, read) {
       const held = entries.get(key);
       const readAtMs = clock.monotonicMs();
-      if (held !== undefined && readAtMs - held.readAtMs < trustMs) return held.value;
-      const entry = { readAtMs, value: read() };
-      entries.set(key, entry);
-      entry.value.catch(() => {
-        if (entries.peek(key) === entry) entries.delete(key);
-      });
-      return entry.value;
+      return held !== undefined && readAtMs - held.readAtMs < trustMs ? held.value : start(key, readAtMs, read);
     },
     put(key, value, readAtMs) {
-      const held = entries.peek(key);
-      if (held === undefined || held.readAtMs <= readAtMs) entries.set(key, { readAtMs, value: Promise.resolve(value) });
+      const held = entries.get(key);
+      if (held === undefined || held.readAtMs <= readAtMs)
+        entries.set(key, { readAtMs, value: Promise.resolve(value), bytes: bytesOf(value) });
     },
     forget(key) {
       entries.delete(key);

@@ -1,8 +1,8 @@
 // Reads the versions of the public interface. The content of a published version never changes, so it is read and compiled
 // once; only its status and sunset are read again and again.
-import { LRUCache } from 'lru-cache';
 import type { TenantCtx } from '../core/ctx.ts';
 import { inTransaction } from '../db/transaction.ts';
+import { openByteCache } from './byte-cache.ts';
 import { type CompiledSchema, compileSchema } from './compile.ts';
 import type { Bindings, EndpointDefinition } from './schema-document.ts';
 
@@ -100,27 +100,36 @@ export type PublishedContent = {
   description(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<string>;
 };
 
-const mostCompiled = 500;
-const mostDescriptionCharacters = 16 << 20;
+type Held = { readonly schema: Promise<CompiledSchema>; readonly bytes: number };
+/** Counted until the content is there. */
+const unknownBytes = 64 * 1024;
+/** Objects in memory take more room than their text. */
+const textToMemory = 3;
+
+const bytesOf = ({ endpoints }: CompiledSchema): number =>
+  textToMemory * JSON.stringify([...endpoints.values()].map((endpoint) => [endpoint, [...endpoint.filters], [...endpoint.sorts]])).length;
 
 /** Loads each content once and shares the load among those who ask at the same time. */
-export function openPublishedContent(): PublishedContent {
-  const compiled = new LRUCache<string, Promise<CompiledSchema>>({ max: mostCompiled });
-  const descriptions = new LRUCache<string, string>({ maxSize: mostDescriptionCharacters, sizeCalculation: (text) => text.length + 1 });
+export function openPublishedContent(maxBytes: number): PublishedContent {
+  const compiled = openByteCache<Held>(maxBytes, ({ bytes }) => bytes);
+  const descriptions = openByteCache<{ text: string }>(maxBytes, ({ text }) => 2 * text.length);
   return {
     compiled(ctx, id) {
       const held = compiled.get(id);
-      if (held !== undefined) return held;
-      const loading = loadCompiled(ctx, id);
-      compiled.set(id, loading);
-      loading.catch(() => compiled.delete(id));
-      return loading;
+      if (held !== undefined) return held.schema;
+      const schema = loadCompiled(ctx, id);
+      compiled.set(id, { schema, bytes: unknownBytes });
+      schema.then(
+        (loaded) => compiled.set(id, { schema, bytes: bytesOf(loaded) }),
+        () => compiled.delete(id),
+      );
+      return schema;
     },
     async description(ctx, id) {
       const held = descriptions.get(id);
-      if (held !== undefined) return held;
+      if (held !== undefined) return held.text;
       const text = await loadDescription(ctx, id);
-      descriptions.set(id, text);
+      descriptions.set(id, { text });
       return text;
     },
   };

@@ -8,18 +8,22 @@ import { tenantSchema } from '../warehouse/tenant-schema.ts';
 const rowsAtOnce = 1_000;
 
 async function pruneSome(ctx: Ctx, organizationId: string): Promise<number> {
-  const tombstones = `${tenantSchema(organizationId)}.tombstones`;
+  const schema = tenantSchema(organizationId);
   return inDataTransaction(ctx.db.data, async (client) => {
-    const { rowCount } = await client.query(
-      `delete from ${tombstones} t using (
-         select record_type, id from ${tombstones} where deleted_at < now() - interval '30 days' limit ${rowsAtOnce}) old
-       where t.record_type = old.record_type and t.id = old.id`,
+    const { rows } = await client.query<{ count: string }>(
+      `with old as (select record_type, id from ${schema}.tombstones where deleted_at < now() - interval '30 days' limit ${rowsAtOnce}),
+         gone as (delete from ${schema}.tombstones t using old where t.record_type = old.record_type and t.id = old.id
+           returning t.record_type, t.generation),
+         noted as (insert into ${schema}.pruned_tombstones as p (record_type, generation)
+           select record_type, max(generation) from gone group by record_type
+           on conflict (record_type) do update set generation = greatest(p.generation, excluded.generation))
+       select count(*) from gone`,
     );
-    return rowCount ?? 0;
+    return Number(rows[0]?.count ?? 0);
   });
 }
 
-/** Tombstones of records that were deleted more than 30 days ago. Stops between two steps when asked to. */
+/** Tombstones of records that were deleted more than 30 days ago; how far is noted for readers of changes. Stops between two steps when asked to. */
 export async function pruneTombstones(ctx: Ctx, signal: AbortSignal): Promise<void> {
   const { rows } = await ctx.db.control.raw<{ rows: { id: string }[] }>('select id from all_organizations()');
   for (const { id } of rows) {

@@ -46,6 +46,12 @@ export async function createStagingTable(control: Knex, schema: string, recordTy
   );
 }
 
+/**
+ * What is locked, shared, by whoever reads a table for long, and alone by whoever is about to change it: so the long reader can be
+ * told to go before anyone waits for the table itself, behind whom every other reader would wait. To be hashed with the seed 2.
+ */
+export const longReadKey = (schema: string, table: string): string => `${schema}.${table}`;
+
 /** Adds new columns to the tables and notes every change of columns, in one transaction. */
 export async function applyColumnChanges(
   control: Knex,
@@ -60,7 +66,9 @@ export async function applyColumnChanges(
     await tx.raw("set local lock_timeout = '5s'");
     for (const table of tables) {
       const additions = changes.added.map(({ column, type }) => `add column if not exists ${quoted(column)} ${sqlTypeOf(type)}`);
-      if (additions.length > 0) await tx.raw(`alter table if exists ${schema}.${quoted(table)} ${additions.join(', ')}`);
+      if (additions.length === 0) continue;
+      await tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 2))', [longReadKey(schema, table)]);
+      await tx.raw(`alter table if exists ${schema}.${quoted(table)} ${additions.join(', ')}`);
     }
     for (const [index, column] of [...changes.added, ...changes.changed].entries()) {
       await tx.raw(
@@ -87,7 +95,8 @@ export async function dropRetiredTables(control: Knex, schema: string, olderThan
   for (const { table_name: table } of rows) {
     const done = await control
       .transaction(async (tx) => {
-        await tx.raw("set local lock_timeout = '1s'");
+        // Readers of it are given time rather than cut off: whoever waits for longer would have exports end for him.
+        await tx.raw("set local lock_timeout = '100ms'");
         await tx.raw(`drop table if exists ${schema}.${quoted(table)}`);
         await tx.raw(`delete from ${schema}.retired_tables where table_name = ?`, [table]);
       })

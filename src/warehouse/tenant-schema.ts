@@ -98,6 +98,11 @@ create table if not exists ${schema}.tombstones (
   primary key (record_type, id)
 );
 create index if not exists tombstones_by_generation on ${schema}.tombstones (record_type, generation, id);
+-- How far tombstones were taken away: who holds less than this generation can't be told all deletions any more.
+create table if not exists ${schema}.pruned_tombstones (
+  record_type text primary key,
+  generation bigint not null
+);
 -- The indexes that published versions need; every table that readers may be pointed at has them.
 create table if not exists ${schema}.record_indexes (
   record_type text not null,
@@ -151,13 +156,16 @@ create table if not exists ${schema}.retired_tables (
   });
 }
 
-/** What an older version of this service made and lacks: the newest table says whether all of it is there. */
+/** Tables that came after the first version of this service; where one is missing, an older version made the schema. */
+const laterTables = ['staged_unchanged', 'pruned_tombstones'];
+
+/** What an older version of this service made and lacks. */
 export async function updateTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: string): Promise<void> {
   const schema = tenantSchema(organizationId);
-  const { rows } = await ctx.db.data.query<{ old: boolean }>('select to_regclass($1) is not null and to_regclass($2) is null as old', [
-    `${schema}.record_state`,
-    `${schema}.staged_unchanged`,
-  ]);
+  const { rows } = await ctx.db.data.query<{ old: boolean }>(
+    'select to_regclass($1) is not null and exists (select from unnest($2::text[]) as t(name) where to_regclass(name) is null) as old',
+    [`${schema}.record_state`, laterTables.map((table) => `${schema}.${table}`)],
+  );
   if (rows[0]?.old !== true) return;
   await ctx.db.control.transaction(async (tx) => {
     await tx.raw("set local lock_timeout = '5s'");

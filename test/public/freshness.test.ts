@@ -1,6 +1,6 @@
 // Entity tags, the one-second rule, totals, and reads that meet a publish, a swap, a lock or a broken connection.
 import { gunzipSync } from 'node:zlib';
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
@@ -21,22 +21,26 @@ let keyId: string;
 let table: string;
 let get: ReturnType<typeof callerOf>;
 
-/** The same pool, noting what is asked of it. */
-const watched = (pool: Pool): Pool =>
-  new Proxy(pool, {
-    get: (target, name) => {
-      if (name !== 'query') return Reflect.get(target, name, target);
-      return (query: string | { text: string }, ...rest: unknown[]) => {
-        statements.push(typeof query === 'string' ? query : query.text);
-        return Reflect.apply(target.query, target, [query, ...rest]);
+type Query = string | { text: string };
+/** The same pool or connection of it, noting what is asked of it. */
+const watched = <T extends Pool | PoolClient>(target: T): T =>
+  new Proxy(target, {
+    get: (_, name) => {
+      const held: unknown = Reflect.get(target, name, target);
+      if (typeof held !== 'function') return held;
+      if (name === 'connect') return async () => watched(await (target as Pool).connect());
+      return (...given: unknown[]) => {
+        const query = given[0] as Query;
+        if (name === 'query') statements.push(typeof query === 'string' ? query : query.text);
+        return Reflect.apply(held, target, given);
       };
     },
   });
 
 beforeAll(async () => {
   clock = testClock();
-  database = await testDatabase({ clock, settings: { readTimeoutMs: 400, corsOrigins: ['https://portal.example'] } });
-  ctx = { ...database.ctx, db: { control: database.ctx.db.control, data: watched(database.ctx.db.data) } };
+  database = await testDatabase({ clock, settings: { readTimeoutMs: 400, anchorEvery: 4, corsOrigins: ['https://portal.example'] } });
+  ctx = { ...database.ctx, db: { ...database.ctx.db, data: watched(database.ctx.db.data) } };
 });
 afterAll(() => database.close());
 
@@ -213,10 +217,35 @@ describe('the one-second rule, without any notification', () => {
     await get('/v1/invoices?status=open').expect(200);
     await insertInvoices(database.ctx, organizationId, table, [{ id: 1_000, status: 'open' }]);
     await bumpGeneration(database.ctx, organizationId, 61);
-    const filtered = await get('/v1/invoices?status=open').expect(200);
+    const filtered = await get('/v1/invoices?status=open&pageSize=24').expect(200);
     expect(filtered.headers['x-data-generation']).toBe('2');
     expect(filtered.body.pagination.total).toBe(21);
     expect((await get('/v1/invoices').expect(200)).body.pagination.total).toBe(61);
+  });
+
+  it('a page in memory outlives its data by at most one second, packed or not, and costs no look at the database', async () => {
+    for (const coding of ['identity', 'gzip']) {
+      const path = '/v1/invoices?status=open';
+      const first = await get(path, { 'accept-encoding': coding }).expect(200);
+      await bumpGeneration(database.ctx, organizationId, 60);
+      clock.advance(999);
+      statements.length = 0;
+      const second = await get(path, { 'accept-encoding': coding }).expect(200);
+      expect(statements).toEqual([]);
+      expect(second.text).toBe(first.text);
+      const { date: _first, 'x-request-id': _id, ...kept } = first.headers;
+      expect(second.headers).toMatchObject(kept);
+      clock.advance(1);
+      const third = await get(path, { 'accept-encoding': coding }).expect(200);
+      expect(Number(third.headers['x-data-generation'])).toBe(Number(first.headers['x-data-generation']) + 1);
+      expect(third.headers['etag']).not.toBe(first.headers['etag']);
+    }
+  });
+
+  it('a page in memory is in the form that its caller would get', async () => {
+    const codingOf = async (coding: string) =>
+      (await get('/v1/invoices', { 'accept-encoding': coding }).expect(200)).headers['content-encoding'];
+    expect([await codingOf('identity'), await codingOf('gzip'), await codingOf('identity')]).toEqual([undefined, 'gzip', undefined]);
   });
 
   it('a revoked key dies within one second', async () => {
@@ -258,7 +287,7 @@ describe('the one-second rule, without any notification', () => {
 });
 
 describe('totals', () => {
-  const counts = () => statements.filter((text) => text.includes('count(*)')).length;
+  const counts = () => statements.filter((text) => text.includes(') as total')).length;
 
   it('are counted once per generation and filter, however many ask at once', async () => {
     await get('/v1/invoices?page=1').expect(200);
@@ -277,6 +306,24 @@ describe('totals', () => {
     await get('/v1/invoices?status=paid').expect(200);
     await get('/v1/invoices?status_not=open').expect(200);
     expect(counts()).toBe(3);
+  });
+
+  it('and the places where deep pages begin are found once per generation and order', async () => {
+    const found = () => statements.filter((text) => text.includes('as valued')).length;
+    const deep = (order: string) =>
+      Array.from({ length: 8 }, (_, index) => get(`/v1/invoices?sort=status&order=${order}&pageSize=2&page=${30 - index}`));
+    for (const answers of [await Promise.all(deep('asc')), await Promise.all(deep('asc'))])
+      for (const { body } of answers) expect(body.data.length).toBe(2);
+    expect(found()).toBe(1);
+    await Promise.all(deep('desc'));
+    expect(found()).toBe(2);
+    await bumpGeneration(database.ctx, organizationId, 60);
+    clock.advance(1_000);
+    await Promise.all(deep('asc'));
+    expect(found()).toBe(3);
+    await get('/v1/invoices?sort=status&pageSize=2&page=15').expect(200);
+    await get('/v1/invoices?sort=total&pageSize=2&page=15').expect(200);
+    expect(found()).toBe(3);
   });
 
   it('do not mix two resources that call different columns by one name', async () => {
@@ -307,7 +354,8 @@ describe('reads that meet something else', () => {
   it('a table swapped in between is followed, with the old one still there or dropped', async () => {
     await get('/v1/invoices?status=open').expect(200);
     await loadInvoices(database.ctx, organizationId, [{ id: 5, status: 'open' }]);
-    expect((await get('/v1/invoices?status=open').expect(200)).body).toMatchObject({ data: [{ id: '5' }], pagination: { total: 1 } });
+    const other = '/v1/invoices?status=open&pageSize=24';
+    expect((await get(other).expect(200)).body).toMatchObject({ data: [{ id: '5' }], pagination: { total: 1 } });
     const second = await loadInvoices(database.ctx, organizationId, [{ id: 6 }]);
     await get('/v1/invoices/6').expect(200);
     await loadInvoices(database.ctx, organizationId, [{ id: 7 }]);
@@ -316,8 +364,18 @@ describe('reads that meet something else', () => {
     await get('/v1/invoices/6').expect(404);
   });
 
+  it('a statement whose result DDL has changed is planned again, and never a 500', async () => {
+    const ask = () => Promise.all(Array.from({ length: 4 }, () => get('/v1/invoices/1').expect(200)));
+    await ask();
+    await ask();
+    for (const type of ['varchar', 'text']) {
+      await database.ctx.db.data.query(`alter table ${schema()}.record_state alter column epoch type ${type}`);
+      for (const { body } of await ask()) expect(body.data.id).toBe('1');
+    }
+  });
+
   it('a column that is added or changed does not break prepared statements', async () => {
-    await get('/v1/invoices/1').expect(200);
+    for (let times = 0; times < 3; times += 1) await get('/v1/invoices/1').expect(200);
     await database.ctx.db.data.query(
       `alter table ${schema()}.${table} add column f_new text, alter column f_status type varchar collate "C"`,
     );

@@ -199,7 +199,7 @@ describe('GET /{version}/{resource}/{id}', () => {
     expect((await get('/v1/invoices/2?fields=paid').expect(200)).text).toBe('{"data":{"id":"2","paid":true}}');
   });
 
-  it.each(['999', 'abc', '02', '1.0', '%00', '%ED%A0%80', '99999999999999999999', '-', '1%202', 'changes', '%E0%A4%A'])(
+  it.each(['999', 'abc', '02', '1.0', '%00', '%ED%A0%80', '99999999999999999999', '-', '1%202', '%E0%A4%A'])(
     '404 for the id %s',
     async (id) => {
       await get(`/v1/invoices/${id}`).expect(404);

@@ -105,6 +105,12 @@ describe('the description', () => {
     const list = described.paths?.['/v2/invoices']?.get;
     expect(Object.keys(list?.responses ?? {})).toEqual(['200', '304', '400', '401', '403', '404', '406', '410', '503']);
     expect(list?.operationId).toBe('listInvoices');
+    const whole = list?.responses?.['200'] as oas31.ResponseObject;
+    expect(Object.keys(whole.content ?? {})).toEqual(['application/json', 'application/x-ndjson', 'text/csv']);
+    expect(whole.headers).toHaveProperty('X-Total-Count');
+    const changes = described.paths?.['/v2/invoices/changes']?.get;
+    expect(changes?.parameters).toMatchObject([{ name: 'since' }, { name: 'limit', schema: { maximum: 1_000 } }, {}]);
+    expect(Object.keys(changes?.responses ?? {})).toEqual(['200', '304', '400', '401', '403', '404', '406', '410', '503']);
     expect(JSON.stringify(list?.responses?.['200'])).toContain('"trandate"'.replace('trandate', 'date'));
     expect(Object.keys(described.components?.securitySchemes ?? {})).toEqual(['apiKey', 'tenant']);
   });
@@ -123,7 +129,7 @@ describe('the description', () => {
   it('keeps type names apart that differ in hyphens alone', () => {
     const described = describeEndpoints(awkward);
     const ids = Object.values(described.paths ?? {}).map((item) => item.get?.operationId);
-    expect(new Set(ids).size).toBe(8);
+    expect(new Set(ids).size).toBe(12);
   });
 });
 

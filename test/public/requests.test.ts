@@ -159,7 +159,7 @@ describe('the order of the checks', () => {
 
   it('406 when JSON is not accepted', async () => {
     await get('/v1/invoices', { accept: 'text/html' }).expect(406);
-    await get('/v1/invoices', { accept: 'application/json;q=0, */*' }).expect(406);
+    await get('/v1/invoices/1', { accept: 'application/json;q=0, */*' }).expect(406);
     for (const accept of ['*/*', 'application/*', 'text/html, application/json;q=0.5', ''])
       await get('/v1/invoices', { accept }).expect(200);
   });

@@ -244,7 +244,7 @@ describe('a schema that an older version of this service made', () => {
   it('is brought up to date by the next run, and what was begun before goes on', async () => {
     const world = await loaded(10);
     await world.query(
-      `drop table ${world.schema}.drift_outbox, ${world.schema}.deletion_proposals, ${world.schema}.staged_deletions, ${world.schema}.staged_unchanged`,
+      `drop table ${world.schema}.drift_outbox, ${world.schema}.deletion_proposals, ${world.schema}.staged_deletions, ${world.schema}.staged_unchanged, ${world.schema}.pruned_tombstones`,
     );
     await world.query(`alter table ${world.schema}.record_state drop column reconciled_at`);
     await world.query(`alter table ${world.schema}.run_state drop column plan`);

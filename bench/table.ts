@@ -1,0 +1,81 @@
+// A bench's lines as a table, each held against its goal, and the table's place in RESULTS.md.
+import { readFile, writeFile } from 'node:fs/promises';
+import { cpus, totalmem } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import type { Pool } from 'pg';
+
+const file = fileURLToPath(new URL('./RESULTS.md', import.meta.url));
+const end = '<!-- to here -->';
+
+export type Goal = { readonly target: number; readonly floor: number; readonly atMost?: boolean };
+export type Line = {
+  readonly measure: string;
+  readonly goal: Goal | null;
+  readonly unit: string;
+  /** One per round. None: the line is its words alone. */
+  readonly values: readonly number[];
+  readonly digits: number;
+};
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
+
+function gotOf({ values, digits, unit }: Line): string {
+  if (values.length === 0) return '';
+  const shown = (value: number): string => value.toFixed(digits);
+  const spread = values.length === 1 ? '' : ` (${shown(Math.min(...values))}–${shown(Math.max(...values))})`;
+  return `${shown(median(values))}${unit}${spread}`;
+}
+
+/** By the median: met, above the floor at least, or missed. */
+function verdictOf({ goal, values }: Line): 'met' | 'above the floor' | 'missed' | '' {
+  if (goal === null || values.length === 0) return '';
+  const got = median(values);
+  const reaches = (bound: number): boolean => (goal.atMost === true ? got <= bound : got >= bound);
+  return reaches(goal.target) ? 'met' : reaches(goal.floor) ? 'above the floor' : 'missed';
+}
+
+const settingNames = [
+  'server_version',
+  'shared_buffers',
+  'work_mem',
+  'effective_cache_size',
+  'random_page_cost',
+  'jit',
+  'fsync',
+  'max_parallel_workers_per_gather',
+];
+
+export async function machineText(admin: Pick<Pool, 'query'>): Promise<string> {
+  const { rows } = await admin.query<{ name: string; value: string }>(
+    'select name, current_setting(name) as value from unnest($1::text[]) with ordinality s(name, n) order by n',
+    [settingNames],
+  );
+  const [cpu] = cpus();
+  return [
+    `${cpus().length} cores (${cpu?.model.trim()}), ${Math.round(totalmem() / 2 ** 30)} GB; Node.js ${process.versions.node};`,
+    `embedded PostgreSQL on the same machine: ${rows.map(({ name, value }) => `${name} ${value}`).join(', ')}.`,
+  ].join('\n');
+}
+
+function rowOf(line: Line): string {
+  const { goal, unit, measure } = line;
+  const bound = (value: number | undefined): string => (value === undefined ? '' : `${goal?.atMost === true ? '≤' : '≥'} ${value}${unit}`);
+  return `| ${measure} | ${bound(goal?.target)} | ${bound(goal?.floor)} | ${gotOf(line)} | ${verdictOf(line)} |`;
+}
+
+/** Prints the table and puts it into RESULTS.md behind the mark of `npm run <script>`; whether no floor was missed. */
+export async function writeTable(script: string, heading: string, lines: readonly Line[]): Promise<boolean> {
+  const rows = ['| measure | target | floor | got: median (min–max) | |', '|---|---|---|---|---|', ...lines.map(rowOf)];
+  const text = `${heading}\n\n${rows.join('\n')}`;
+  console.log(`\n${text}`);
+  const before = await readFile(file, 'utf8');
+  const begin = `<!-- npm run ${script} writes from here -->`;
+  const from = before.indexOf(begin);
+  const to = before.indexOf(end, from);
+  if (from === -1 || to === -1) throw new Error(`RESULTS.md has no place for the table of ${script}`);
+  await writeFile(file, `${before.slice(0, from + begin.length)}\n${text}\n${before.slice(to)}`);
+  return lines.every((line) => verdictOf(line) !== 'missed');
+}

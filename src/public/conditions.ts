@@ -1,0 +1,83 @@
+// Writes the conditions of a plan. The text of a condition depends on its column, its operator and how many values there are,
+// never on the values: those are parameters, so that one prepared statement serves them all.
+import { quoted } from '../warehouse/table.ts';
+import type { Column } from './compile.ts';
+import type { ValueType } from './operators.ts';
+import type { Condition } from './plan.ts';
+import type { Span } from './values.ts';
+
+/** Writes the parameter for one of a part's values. */
+export type Bind = (value: unknown, type: string) => string;
+/** A part of a statement: equal keys mean equal texts. `text` binds each of its values once, in their order. */
+export type Part = { readonly key: string; readonly values: readonly unknown[]; text(bind: Bind): string };
+
+export const parameterTypes: Readonly<Record<ValueType, string>> = {
+  text: 'text',
+  number: 'numeric',
+  integer: 'bigint',
+  boolean: 'boolean',
+  date: 'date',
+  time: 'timestamptz',
+};
+
+export const columnSql = ({ column }: Column): string => `t.${quoted(column)}`;
+
+/**
+ * Text as it is compared without regard to case, by a collation that folds Unicode whatever the database's locale. An index
+ * on this very expression serves `contains` (pg_trgm) and `starts_with`.
+ */
+export const foldedSql = (text: string): string => `lower(${text} collate "pg_c_utf8")`;
+
+const escapedPattern = (text: string): string => text.replaceAll(/[\\%_]/g, '\\$&');
+const comparisons = { after: '>', gt: '>', before: '<', lt: '<', gte: '>=', lte: '<=' } as const;
+const spanOf = (value: Condition['values'][number]): Span => (typeof value === 'string' ? { from: value, to: value } : value);
+
+type Written = { readonly variant: string; readonly values: readonly unknown[]; text(bind: Bind): string };
+const written = (variant: string, values: readonly unknown[], text: (bind: Bind) => string): Written => ({ variant, values, text });
+
+export function conditionPart(condition: Condition): Part {
+  const { variant, values, text } = writeCondition(condition);
+  return { key: `${condition.column.column} ${condition.operator} ${variant}`, values, text };
+}
+
+/** Empty without conditions, else with ` where ` in front. */
+export const whereSql = (conditions: readonly string[]): string => (conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`);
+
+function writeCondition({ column, operator, values }: Condition): Written {
+  const left = columnSql(column);
+  const type = parameterTypes[column.type];
+  const [first = ''] = values;
+  if (operator === 'null') return written(String(first), [], () => `${left} is ${first === 'true' ? '' : 'not '}null`);
+  if (operator === 'contains' || operator === 'starts_with') {
+    const pattern = `${operator === 'contains' ? '%' : ''}${escapedPattern(String(first))}%`;
+    return written('', [pattern], (bind) => `${foldedSql(left)} like ${foldedSql(bind(pattern, 'text'))}`);
+  }
+  if (column.type === 'time') return writeTime(left, operator, values.map(spanOf));
+  if (operator === 'eq')
+    return values.length === 1
+      ? written('one', [first], (bind) => `${left} = ${bind(first, type)}`)
+      : written('any', [values], (bind) => `${left} = any(${bind(values, `${type}[]`)})`);
+  if (operator === 'not') return written('', [values], (bind) => `(${left} is null or ${left} <> all(${bind(values, `${type}[]`)}))`);
+  return written('', [first], (bind) => `${left} ${comparisons[operator]} ${bind(first, type)}`);
+}
+
+/** Times are compared with the first and last microsecond of what the caller named, so that a day means all of it. */
+function writeTime(
+  left: string,
+  operator: Exclude<Condition['operator'], 'null' | 'contains' | 'starts_with'>,
+  spans: readonly Span[],
+): Written {
+  const [first = { from: '', to: '' }] = spans;
+  if (operator !== 'eq' && operator !== 'not') {
+    const edge = operator === 'after' || operator === 'gt' || operator === 'lte' ? first.to : first.from;
+    return written('', [edge], (bind) => `${left} ${comparisons[operator]} ${bind(edge, 'timestamptz')}`);
+  }
+  const one = spans.length === 1;
+  const [from, to] = one ? [first.from, first.to] : [spans.map((span) => span.from), spans.map((span) => span.to)];
+  return written(one ? 'one' : 'any', [from, to], (bind) => {
+    const within = one
+      ? `(${left} >= ${bind(from, 'timestamptz')} and ${left} <= ${bind(to, 'timestamptz')})`
+      : `exists (select from unnest(${bind(from, 'timestamptz[]')}, ${bind(to, 'timestamptz[]')}) as v(first, last) where ${left} >= v.first and ${left} <= v.last)`;
+    return operator === 'eq' ? within : `(${left} is null or not ${within})`;
+  });
+}

@@ -1,0 +1,33 @@
+// Pages of lists as they were sent, packed ones as such. A page is kept under its entity tag, which is a hash of everything that
+// decides its bytes: organization, what the key may read, version, resource, query, epoch, generation, coding. Whoever asks with
+// an identity must have made it from a state that may be trusted now.
+import type { IncomingMessage } from 'node:http';
+import { openByteCache } from './byte-cache.ts';
+import { acceptsGzip } from './negotiate.ts';
+import { type Body, type Identity, suits, tagOf } from './response.ts';
+
+/** `total` is that of the list, for the links beside the page. */
+export type ListBody = Body & { readonly total: number };
+
+export type ListBodies = {
+  /** In the very form in which this caller would get it. */
+  find(req: IncomingMessage, identity: Identity): ListBody | undefined;
+  keep(body: ListBody): void;
+};
+
+export function openListBodies(maxBytes: number): ListBodies {
+  // Small buffers share larger blocks of memory, which live as long as any of them.
+  const bodies = openByteCache<ListBody>(maxBytes, ({ bytes }) => 2 * bytes.length);
+  return {
+    find(req, identity) {
+      if (maxBytes === 0) return undefined;
+      const packed = acceptsGzip(req.headers) ? bodies.get(tagOf(identity, 'gzip')) : undefined;
+      if (packed !== undefined) return packed;
+      const plain = bodies.get(tagOf(identity, 'identity'));
+      return plain !== undefined && suits(req, plain) ? plain : undefined;
+    },
+    keep: (body) => {
+      bodies.set(body.tag, body);
+    },
+  };
+}

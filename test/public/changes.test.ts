@@ -1,0 +1,235 @@
+// What changed since: a reader that begins with nothing and follows the feed holds what the list holds, whatever was synced meanwhile;
+// and a place in the feed is worth something only where it was given, and only as long as deletions are remembered.
+import type { Express } from 'express';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { pruneTombstones } from '../../src/sync/retention.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { makeKey } from '../setup/organization.ts';
+import { datedFields, memoryErp, noSignal, type SyncWorld, syncWorld } from '../sync/fixture.ts';
+import { callerOf, loadInvoices, publicApp, publishVersion } from './fixture.ts';
+
+type Change = { op: 'upsert' | 'delete'; id: string; at: string; record: Record<string, unknown> | null };
+type Page = { data: Change[]; next: string; hasMore: boolean };
+type Get = ReturnType<typeof callerOf>;
+
+const endpoint = { name: 'things', recordType: 'thing', fields: ['name', 'total'].map((name) => ({ name, source: name })) };
+
+let database: TestDatabase;
+let app: Express;
+let world: SyncWorld;
+let get: Get;
+
+async function openWorld(): Promise<{ world: SyncWorld; get: Get }> {
+  const made = await syncWorld(database.ctx, memoryErp(datedFields));
+  made.erp.put(1);
+  await made.sync();
+  await publishVersion(database.ctx, made.organizationId, { endpoints: [endpoint, { ...endpoint, name: 'others' }] });
+  await publishVersion(database.ctx, made.organizationId, { version: 'v2', endpoints: [endpoint] });
+  const { secret } = await makeKey(database.ctx, made.organizationId);
+  return { world: made, get: callerOf(app, { secret, organizationId: made.organizationId }) };
+}
+
+beforeAll(async () => {
+  database = await testDatabase({ settings: { trustMs: 0 } });
+  app = publicApp(database.ctx);
+  ({ world, get } = await openWorld());
+});
+afterAll(() => database.close());
+
+const page = async (since: string | null, limit = 1_000, from: Get = get): Promise<Page> =>
+  (await from(`/v1/things/changes?limit=${limit}${since === null ? '' : `&since=${since}`}`).expect(200)).body;
+
+/** Follows the feed to its end, changing a copy as it goes. */
+async function follow(copy: Map<string, unknown>, since: string | null, limit: number): Promise<string> {
+  const told: string[] = [];
+  for (let token = since; ; ) {
+    const { data, next, hasMore } = await page(token, limit);
+    expect(data.length).toBeLessThanOrEqual(limit);
+    if (hasMore) expect(data).toHaveLength(limit);
+    for (const { op, id, record } of data) {
+      if (op === 'upsert') copy.set(id, record);
+      else copy.delete(id);
+    }
+    told.push(...data.map(({ id }) => id));
+    token = next;
+    if (hasMore) continue;
+    // Nothing was synced on the way, so each record was told once.
+    expect(new Set(told).size).toBe(told.length);
+    return next;
+  }
+}
+
+const listed = async (): Promise<Record<string, unknown>[]> => {
+  const { text } = await get('/v1/things', { accept: 'text/csv' }).expect(200);
+  const lines = text.split('\r\n').slice(1, -1);
+  const { body } = await get('/v1/things?pageSize=100').expect(200);
+  expect(lines).toHaveLength(body.pagination.total);
+  return body.data;
+};
+const sorted = (records: Iterable<unknown>) =>
+  [...records].sort((a, b) => Number((a as { id: string }).id) - Number((b as { id: string }).id));
+
+describe('GET /{version}/{resource}/changes', () => {
+  it('keeps a copy that equals the list, whatever is written, deleted and made again', async () => {
+    const copy = new Map<string, unknown>();
+    let since: string | null = null;
+    const step = fc.record({ id: fc.integer({ min: 1, max: 12 }), act: fc.constantFrom('write', 'write', 'drop') });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { maxLength: 8 }),
+        fc.integer({ min: 1, max: 5 }),
+        fc.constantFrom('full', 'incremental'),
+        async (steps, limit, mode) => {
+          for (const { id, act } of steps) {
+            if (act === 'write') world.erp.put(id, { total: `${world.erp.calls.length}.1234567890123456789` });
+            else if (world.erp.records.size > 1) world.erp.records.delete(String(id));
+          }
+          await world.sync(mode === 'full' ? 'full' : 'incremental');
+          since = await follow(copy, since, limit);
+          expect(sorted(copy.values())).toEqual(await listed());
+          const fresh = new Map<string, unknown>();
+          await follow(fresh, null, limit);
+          expect(sorted(fresh.values())).toEqual(await listed());
+        },
+      ),
+      { numRuns: 12 },
+    );
+  });
+
+  it('tells changes in the order of the syncs, each record once at its latest, deletions without a record', async () => {
+    world.erp.records.clear();
+    for (const id of [1, 2, 3]) world.erp.put(id);
+    await world.sync();
+    const { next } = await page(null);
+    world.erp.put(2, { name: 'first' });
+    await world.sync();
+    world.erp.put(4);
+    world.erp.records.delete('1');
+    await world.sync();
+    world.erp.put(2, { name: 'second' });
+    await world.sync();
+    const { data, hasMore } = await page(next);
+    expect(data.map(({ op, id }) => `${op} ${id}`)).toEqual(['upsert 4', 'delete 1', 'upsert 2']);
+    expect(data[1]?.record).toBeNull();
+    expect(data[2]?.record).toEqual({ id: '2', name: 'second', total: 2.5 });
+    expect(data.every(({ at }) => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(at))).toBe(true);
+    expect(data.map(({ at }) => at)).toEqual(data.map(({ at }) => at).sort());
+    expect(hasMore).toBe(false);
+    const one = await get(`/v1/things/changes?since=${next}&limit=1`).expect(200);
+    expect(one.headers['link']).toBe(`</api/public/v1/things/changes?since=${one.body.next}&limit=1>; rel="next"`);
+    const rest = await page(one.body.next);
+    expect(rest.data).toEqual(data.slice(1));
+    expect(await page(rest.next)).toEqual({ data: [], next: rest.next, hasMore: false });
+  });
+
+  it('has a tag: 304 until something is synced, and the same answer for the same place', async () => {
+    const { next } = await page(null);
+    const path = `/v1/things/changes?since=${next}`;
+    const first = await get(path).expect(200);
+    const held = { 'if-none-match': String(first.headers['etag']) };
+    await world.sync();
+    await get(path, held).expect(304).expect('x-data-generation', String(first.headers['x-data-generation']));
+    expect((await get(path).expect(200)).text).toBe(first.text);
+    world.erp.put(1, { name: 'moved' });
+    await world.sync();
+    const moved = await get(path, held).expect(200);
+    expect(moved.body.data).toMatchObject([{ op: 'upsert', id: '1', record: { name: 'moved' } }]);
+    expect((await get('/v1/things/changes').expect(200)).headers['etag']).not.toBe(moved.headers['etag']);
+  });
+
+  it('400 for a place that was not given here, and for what is no parameter', async () => {
+    const { next } = await page(null);
+    const other = await openWorld();
+    const wrong = [
+      other.get(`/v1/things/changes?since=${next}`),
+      get(`/v1/others/changes?since=${next}`),
+      get(`/v2/things/changes?since=${next}`),
+      ...['x', '.', `${next}x`, next.slice(1), next.replace('.', ''), `${next}.`, '%00', next.split('.')[0]].map((since) =>
+        get(`/v1/things/changes?since=${since}`),
+      ),
+      ...['limit=0', 'limit=1001', 'limit=1e2', 'limit=', 'since=', 'limit=1&limit=2', 'page=1', 'fields=name', 'Since=x', 'sort=id'].map(
+        (query) => get(`/v1/things/changes?${query}`),
+      ),
+    ];
+    for (const request of wrong)
+      expect([(await request).status, (await request).body.error.details[0].path]).toEqual([
+        400,
+        expect.stringMatching(/^(since|limit|page|fields|Since|sort)$/),
+      ]);
+    await fc.assert(
+      fc.asyncProperty(fc.nat({ max: next.length - 1 }), fc.constantFrom('A', 'b', '0', '-'), async (at, letter) => {
+        fc.pre(next[at] !== letter);
+        await get(`/v1/things/changes?since=${next.slice(0, at)}${letter}${next.slice(at + 1)}`).expect(400);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('is open to those to whom the list is open', async () => {
+    const scoped = async (scopes: Parameters<typeof makeKey>[2]) =>
+      callerOf(app, { secret: (await makeKey(database.ctx, world.organizationId, scopes)).secret, organizationId: world.organizationId });
+    await (await scoped({ resources: ['others'] }))('/v1/things/changes').expect(403);
+    await (await scoped({ versions: ['v2'] }))('/v1/things/changes').expect(403);
+    await (await scoped({ resources: ['things'] }))('/v1/things/changes').expect(200);
+    await get('/v1/nothing/changes').expect(404);
+    await get('/v9/things/changes').expect(404);
+    await get('/v1/things/changes/1').expect(404);
+  });
+
+  it('410 once deletions since then are forgotten, but not for those who were told of them', async () => {
+    const early = await page(null);
+    world.erp.put(30);
+    await world.sync();
+    const walking = await page(null, 1);
+    world.erp.records.delete('30');
+    await world.sync();
+    const late = await page(early.next);
+    expect(late.data).toMatchObject([{ op: 'delete', id: '30' }]);
+    await world.query(`update ${world.schema}.tombstones set deleted_at = now() - interval '31 days'`);
+    await pruneTombstones(database.ctx, noSignal);
+    for (const token of [early.next, walking.next]) {
+      const { body } = await get(`/v1/things/changes?since=${token}`).expect(410);
+      expect(body.error).toMatchObject({ code: 'NOT_FOUND', details: [{ path: 'since', code: 'token_expired' }] });
+      expect(body.error.message).toContain('without "since"');
+    }
+    expect((await page(late.next)).data).toEqual([]);
+    const again = await page(null, 1);
+    expect(again.hasMore).toBe(true);
+    await page(again.next);
+  });
+
+  it('410 after the records were loaded anew', async () => {
+    const { next } = await page(null);
+    await world.query(`update ${world.schema}.record_state set epoch = 'another'`);
+    const { body } = await get(`/v1/things/changes?since=${next}`).expect(410);
+    expect(body.error.message).toContain('loaded anew');
+    await page((await page(null)).next);
+  });
+
+  it('knows text ids, and one that is called changes', async () => {
+    const { world: texts, get: ask } = await openWorld();
+    await loadInvoices(
+      database.ctx,
+      texts.organizationId,
+      ['b', 'changes', 'É', '01', "o'x"].map((id) => ({ id })),
+      'text',
+    );
+    await publishVersion(database.ctx, texts.organizationId, {
+      version: 'v3',
+      endpoints: [{ name: 'invoices', recordType: 'invoice', fields: [{ name: 'number', source: 'tranid' }] }],
+    });
+    await texts.query(
+      `insert into ${texts.schema}.tombstones (record_type, id, generation) values ('invoice', 'a"b', 1), ('invoice', 'zz', 1)`,
+    );
+    const ids: string[] = [];
+    for (let query = '?limit=2'; query !== ''; ) {
+      const { body } = await ask(`/v3/invoices/changes${query}`).expect(200);
+      ids.push(...body.data.map(({ id }: Change) => id));
+      query = body.hasMore ? `?limit=2&since=${body.next}` : '';
+    }
+    expect(ids).toEqual(['01', 'b', 'changes', "o'x", 'É', 'a"b', 'zz']);
+    expect((await ask('/v3/invoices/changes').expect(200)).body.data).toHaveLength(7);
+    await ask('/v3/invoices/%63hanges').expect(200);
+  });
+});

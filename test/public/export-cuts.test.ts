@@ -1,0 +1,235 @@
+// What becomes of an export whose caller stalls or leaves, whose database breaks, and whose table someone else wants.
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import pino from 'pino';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Settings } from '../../src/core/settings.ts';
+import { openKnex } from '../../src/db/connect.ts';
+import { openTurns } from '../../src/public/turns.ts';
+import { applyColumnChanges, dropRetiredTables } from '../../src/warehouse/table.ts';
+import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { until } from '../setup/until.ts';
+import { type Caller, callerOf, idsOf, loadInvoices, publicApp, publishVersion } from './fixture.ts';
+
+// More than the buffers of a connection hold, so that a caller who doesn't read brings everything to a halt.
+const count = 3_000;
+const characters = 10_000;
+
+let database: TestDatabase;
+let admin: ReturnType<typeof openKnex>;
+let caller: Caller;
+let table: string;
+let schema: string;
+const servers: Server[] = [];
+const sockets: Socket[] = [];
+const lines: string[] = [];
+
+async function fill(): Promise<string> {
+  const made = await loadInvoices(database.ctx, caller.organizationId, []);
+  await database.ctx.db.data.query(
+    `insert into ${schema}.${made} (id, generation, content_hash, f_tranid) select n, 1, '\\x00', repeat('x', ${characters}) from generate_series(1, ${count}) n`,
+  );
+  await database.ctx.db.data.query(`update ${schema}.record_state set row_count = ${count}`);
+  return made;
+}
+
+beforeAll(async () => {
+  // A list that waits for anything longer than this is answered 503.
+  database = await testDatabase({ settings: { readTimeoutMs: 1_000 } });
+  admin = openKnex(database.address, null, 2);
+  const { id } = await makeOrganization(database.ctx);
+  caller = { organizationId: id, secret: (await makeKey(database.ctx, id)).secret };
+  schema = tenantSchema(id);
+  table = await fill();
+  await publishVersion(database.ctx, id);
+});
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  for (const server of servers.splice(0)) server.close();
+  await until(async () => ((await backends()).length === 0 ? true : undefined));
+  lines.length = 0;
+});
+afterAll(async () => {
+  await admin.destroy();
+  await database.close();
+});
+
+async function serve(exports: Partial<Settings['exports']> = {}): Promise<number> {
+  const { ctx } = database;
+  const log = pino({}, { write: (line: string) => lines.push(line) });
+  const settings = { ...ctx.settings, exports: { ...ctx.settings.exports, ...exports } };
+  const server = publicApp({ ...ctx, log, settings }).listen(0, '127.0.0.1');
+  servers.push(server);
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+/** Asks for the whole list and reads nothing but the first piece. */
+async function ask(port: number, query = '?fields=number', more = ''): Promise<{ socket: Socket; head: string }> {
+  const socket = connect(port, '127.0.0.1');
+  sockets.push(socket);
+  socket.on('error', () => undefined);
+  socket.write(
+    `GET /api/public/v1/invoices${query} HTTP/1.1\r\nHost: x\r\nAccept: application/x-ndjson\r\n${more}Authorization: Bearer ${caller.secret}\r\nx-tenant-id: ${caller.organizationId}\r\n\r\n`,
+  );
+  const [first] = (await once(socket, 'data')) as [Buffer];
+  socket.pause();
+  return { socket, head: first.toString().split('\r\n\r\n')[0] ?? '' };
+}
+
+/** Reads the rest; resolves with all of it when the connection is over. */
+async function rest(socket: Socket): Promise<string> {
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+  const closed = once(socket, 'close');
+  socket.resume();
+  await closed;
+  return Buffer.concat(chunks).toString();
+}
+const endsCleanly = (text: string): boolean => text.endsWith('0\r\n\r\n');
+
+const backends = async (): Promise<{ pid: number; wait: string | null }[]> =>
+  (
+    await admin.raw<{ rows: { pid: number; wait: string | null }[] }>(
+      "select pid, wait_event as wait from pg_stat_activity where datname = current_database() and state = 'active' and query like 'copy (%'",
+    )
+  ).rows;
+/** Until that many exports wait for someone to take what they have. */
+const stalled = (wanted: number) =>
+  until(async () => {
+    const found = (await backends()).filter(({ wait }) => wait === 'ClientWrite');
+    return found.length === wanted ? found : undefined;
+  });
+const logged = (message: string) => lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === message);
+
+describe('a caller', () => {
+  it('who stalls holds memory still, and gets the rest when it reads on', async () => {
+    const { socket, head } = await ask(await serve(), '?fields=number', 'Connection: close\r\n');
+    expect(head).toContain(`X-Total-Count: ${count}`);
+    await stalled(1);
+    const text = await rest(socket);
+    expect(endsCleanly(text)).toBe(true);
+    expect(text.length).toBeGreaterThan(count * characters - 200_000);
+  });
+
+  it('who leaves frees the connection and the turn at once', async () => {
+    const port = await serve({ running: 1, waiting: 1 });
+    for (let round = 0; round < 5; round += 1) {
+      const { socket } = await ask(port);
+      socket.destroy();
+    }
+    const { socket } = await ask(port);
+    await stalled(1);
+    const asked = ask(port);
+    socket.destroy();
+    const next = await asked;
+    await stalled(1);
+    next.socket.destroy();
+    await until(async () => ((await backends()).length === 0 ? true : undefined));
+    expect(lines.filter((line) => JSON.parse(line).level >= 40)).toEqual([]);
+  });
+
+  it('503 with Retry-After when too many wait; lists are served all the same', async () => {
+    const port = await serve({ running: 1, waiting: 0 });
+    const { socket } = await ask(port);
+    const refused = await ask(port);
+    expect(refused.head).toMatch(/^HTTP\/1.1 503 /);
+    expect(refused.head).toMatch(/Retry-After: \d+/);
+    const get = callerOf(publicApp(database.ctx), caller);
+    expect(idsOf(await get('/v1/invoices?pageSize=1').expect(200))).toEqual(['1']);
+    socket.destroy();
+  });
+
+  it('who takes too little, or too long, is cut off', async () => {
+    const slow = await ask(await serve({ slowMs: 100, slowestBytesPerSecond: 1_000_000_000 }));
+    await until(async () => (logged('an export was cut off').length === 1 ? true : undefined));
+    expect(endsCleanly(await rest(slow.socket))).toBe(false);
+    const long = await ask(await serve({ limitMs: 300 }));
+    await until(async () => (logged('an export was cut off').length === 2 ? true : undefined));
+    expect(endsCleanly(await rest(long.socket))).toBe(false);
+    expect(logged('an export was cut off').map(({ reason }) => reason)).toEqual(['slow caller', 'time limit']);
+  });
+});
+
+describe('a failure', () => {
+  it('after the first byte destroys the connection, and the log says why', async () => {
+    const { socket } = await ask(await serve());
+    for (const { pid } of await stalled(1)) await admin.raw('select pg_terminate_backend(?)', [pid]);
+    expect(endsCleanly(await rest(socket))).toBe(false);
+    const [failure] = await until(async () => {
+      const found = lines.map((line) => JSON.parse(line)).filter(({ level }) => level === 50);
+      return found.length > 0 ? found : undefined;
+    });
+    expect(failure).toMatchObject({ err: { message: expect.stringContaining('terminat') } });
+  });
+
+  it('before it is an answer', async () => {
+    const client = await database.ctx.db.data.connect();
+    await client.query(`begin; lock table ${schema}.${table} in access exclusive mode`);
+    const { head } = await ask(await serve({ limitMs: 200 }));
+    await client.query('rollback');
+    client.release();
+    expect(head).toMatch(/^HTTP\/1.1 503 /);
+    await database.ctx.db.data.query(`alter table ${schema}.${table} rename column f_status to f_gone`);
+    const missing = await ask(await serve(), '');
+    await database.ctx.db.data.query(`alter table ${schema}.${table} rename column f_gone to f_status`);
+    expect(missing.head).toMatch(/^HTTP\/1.1 503 /);
+  });
+});
+
+describe('while an export stalls', () => {
+  it('its table is swapped, no list waits, and it goes on with what it began until the table may be dropped', async () => {
+    const { socket } = await ask(await serve(), '?fields=number', 'Connection: close\r\n');
+    await stalled(1);
+    const get = callerOf(publicApp(database.ctx), caller);
+    await get('/v1/invoices?pageSize=1').expect(200);
+    let swapping = true;
+    const reading = (async () => {
+      while (swapping) await get('/v1/invoices?pageSize=1').expect(200);
+    })();
+    const old = table;
+    table = await fill();
+    await database.ctx.db.control.raw(`insert into ${schema}.retired_tables (table_name) values (?)`, [old]);
+    expect(await dropRetiredTables(database.ctx.db.control, schema, 0)).toBe(0);
+    swapping = false;
+    await reading;
+    expect(endsCleanly(await rest(socket))).toBe(true);
+    expect(await dropRetiredTables(database.ctx.db.control, schema, 0)).toBe(1);
+  });
+
+  it('whoever must change its table has it soon: the export is cut off', async () => {
+    const { socket } = await ask(await serve());
+    await stalled(1);
+    const added = { column: 'f_new', field: 'new', part: 'value', type: 'text', state: 'loading', lineFields: null } as const;
+    await applyColumnChanges(database.ctx.db.control, schema, 'invoice', [table], { added: [added], changed: [] }, 99);
+    expect(logged('an export was cut off')).toMatchObject([{ reason: 'its table is wanted' }]);
+    expect(endsCleanly(await rest(socket))).toBe(false);
+    const another = await ask(await serve());
+    await stalled(1);
+    await database.ctx.db.control.raw(`begin; set local lock_timeout = '10s'; alter table ${schema}.${table} drop column f_new; commit`);
+    expect(endsCleanly(await rest(another.socket))).toBe(false);
+  });
+});
+
+describe('turns', () => {
+  const never = new AbortController().signal;
+  it('are taken in order, given up by those who leave, and refused when too many wait or it takes too long', async () => {
+    const turns = openTurns({ running: 1, waiting: 2, limitMs: 20 });
+    const first = await turns.take(never);
+    const leaving = new AbortController();
+    const second = turns.take(leaving.signal);
+    const third = turns.take(never);
+    await expect(turns.take(never)).rejects.toMatchObject({ status: 503, headers: { 'Retry-After': '30' } });
+    leaving.abort();
+    expect(await second).toBeUndefined();
+    first?.();
+    const end = await third;
+    expect(end).toBeTypeOf('function');
+    await expect(turns.take(never)).rejects.toMatchObject({ status: 503 });
+    end?.();
+    expect(await turns.take(never)).toBeTypeOf('function');
+  });
+});

@@ -1,0 +1,238 @@
+// What the pages of a list are, for any data with nulls and ties, any filter, sort and page size, while anchors of deep pages are
+// forced on small tables; what caches may share; how many prepared statements a connection holds.
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openByteCache } from '../../src/public/byte-cache.ts';
+import { openStatements } from '../../src/public/statements.ts';
+import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
+import { type TestClock, type TestDatabase, testClock, testDatabase } from '../setup/database.ts';
+import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { bumpGeneration, type InvoiceRow, loadInvoices, publicApp, publishVersion } from './fixture.ts';
+
+const size = 130;
+const anchorEvery = 4;
+
+/** The n-th of a few values or, for one in three, none: nulls and ties in plenty. */
+const some = <T>(values: readonly T[], n: number): T | null => (n % 3 === 0 ? null : (values[n % values.length] ?? null));
+const rowOf = (id: number, seed: number): InvoiceRow => {
+  const n = (salt: number) => Math.abs(Math.imul(id * 31 + salt, 0x9e3779b1) ^ Math.imul(seed + salt, 0x85ebca6b)) >>> 3;
+  return {
+    id,
+    tranid: some(['a', 'B', 'b', 'é', '', 'ab%c', '10', '2', '\u{1f600}'], n(1)),
+    status: some(['open', 'paid', 'Open'], n(2)),
+    total: some(['1.50', '1.5', '-3', '0', '12345678901234567890.123'], n(3)),
+    seq: some(['1', '2', '9007199254740993', '-9223372036854775808'], n(4)),
+    paid: some([true, false], n(5)),
+    trandate: some(['2026-01-31', '2026-02-01', '2025-12-31', '2024-02-29'], n(6)),
+    lastmodified: some(['2026-01-31T00:00:00Z', '2026-01-31T23:59:59.999999Z', '2026-02-01T00:00:00.000001Z'], n(7)),
+  };
+};
+
+const filters: readonly (readonly [query: string, sql: string])[] = [
+  ['status=open', "f_status = 'open'"],
+  ['status=open&status=paid', "f_status in ('open', 'paid')"],
+  ['status_not=open', "f_status is distinct from 'open'"],
+  ['status_null=true', 'f_status is null'],
+  ['total_gte=0', 'f_total >= 0'],
+  ['total_null=false', 'f_total is not null'],
+  ['date_after=2025-12-31', "f_trandate > '2025-12-31'"],
+  ['date_null=true', 'f_trandate is null'],
+  ['modified=2026-01-31', "f_lastmodified >= '2026-01-31Z' and f_lastmodified < '2026-02-01Z'"],
+  ['number_not=a&number_not=b', "(f_tranid is null or f_tranid not in ('a', 'b'))"],
+  ['seq_lt=2', 'f_seq < 2'],
+];
+const sorts: Readonly<Record<string, string>> = {
+  number: 'f_tranid',
+  status: 'f_status',
+  total: 'f_total',
+  seq: 'f_seq',
+  paid: 'f_paid',
+  date: 'f_trandate',
+  modified: 'f_lastmodified',
+};
+
+let database: TestDatabase;
+let clock: TestClock;
+let server: Server;
+let organizationId: string;
+let table: string;
+let secret: string;
+
+const ask = async (path: string, headers: Record<string, string> = {}, as = { secret, organizationId }) => {
+  const { port } = server.address() as AddressInfo;
+  const response = await fetch(`http://127.0.0.1:${port}/api/public/v1/invoices${path}`, {
+    headers: { authorization: `Bearer ${as.secret}`, 'x-tenant-id': as.organizationId, ...headers },
+  });
+  return { status: response.status, etag: response.headers.get('etag') ?? '', text: await response.text() };
+};
+type Page = { data: { id: string }[]; pagination: { total: number; totalPages: number } };
+const pageOf = async (path: string): Promise<Page> => {
+  const { status, text } = await ask(path);
+  expect(status, text).toBe(200);
+  return JSON.parse(text);
+};
+
+const place = () => `${tenantSchema(organizationId)}.${table}`;
+/** Puts other values into the table, as a sync would, and lets what is trusted grow old. */
+async function change(seed: number): Promise<void> {
+  const rows = Array.from({ length: size }, (_, index) => rowOf(index + 1, seed));
+  table = await loadInvoices(database.ctx, organizationId, rows);
+  clock.advance(1_000);
+}
+
+beforeAll(async () => {
+  clock = testClock();
+  database = await testDatabase({ clock, settings: { anchorEvery } });
+  ({ id: organizationId } = await makeOrganization(database.ctx));
+  await change(0);
+  await publishVersion(database.ctx, organizationId);
+  ({ secret } = await makeKey(database.ctx, organizationId));
+  server = createServer(publicApp(database.ctx)).listen(0, '127.0.0.1');
+});
+afterAll(async () => {
+  server.closeAllConnections();
+  server.close();
+  await database.close();
+});
+
+describe('all pages of a list', () => {
+  const query = fc.record({
+    seed: fc.nat({ max: 50 }),
+    chosen: fc.uniqueArray(fc.constantFrom(...filters), { maxLength: 2, selector: ([text]) => text.split(/[_=]/)[0] }),
+    sort: fc.constantFrom('', ...Object.keys(sorts)),
+    order: fc.constantFrom('asc', 'desc'),
+    pageSize: fc.constantFrom(3, 7, 11, 40, 100),
+    fromTheEnd: fc.boolean(),
+  });
+
+  it('are the reference query, each id once, and its total; the same generation is the same tag and 304', async () => {
+    await fc.assert(
+      fc.asyncProperty(query, async ({ seed, chosen, sort, order, pageSize, fromTheEnd }) => {
+        await change(seed);
+        const where = chosen.length === 0 ? '' : ` where ${chosen.map(([, sql]) => sql).join(' and ')}`;
+        const keys = sort === '' ? `t.id ${order}` : `${sorts[sort]} ${order} nulls last, t.id ${order}`;
+        const { rows } = await database.ctx.db.data.query<{ id: string }>(
+          `select t.id::text as id from ${place()} as t${where} order by ${keys}`,
+        );
+        const parts = [...chosen.map(([text]) => text), ...(sort === '' ? [] : [`sort=${sort}`]), `order=${order}`, `pageSize=${pageSize}`];
+        const path = (page: number) => `?${parts.join('&')}&page=${page}`;
+        const pages = Array.from({ length: Math.ceil(rows.length / pageSize) + 1 }, (_, index) => index + 1);
+        const found = new Map<number, string[]>();
+        for (const page of fromTheEnd ? pages.toReversed() : pages) {
+          const { data, pagination } = await pageOf(path(page));
+          expect(pagination).toMatchObject({ total: rows.length, totalPages: pages.length - 1 });
+          found.set(
+            page,
+            data.map(({ id }) => id),
+          );
+        }
+        expect(pages.flatMap((page) => found.get(page) ?? [])).toEqual(rows.map(({ id }) => id));
+        const first = await ask(path(1));
+        clock.advance(1_000);
+        expect(await ask(path(1))).toEqual(first);
+        expect((await ask(path(1), { 'if-none-match': first.etag })).status).toBe(304);
+      }),
+      { numRuns: 25 },
+    );
+  }, 60_000);
+
+  it('follow a sync that changes a record, and one that changes nothing leaves every tag as it was', async () => {
+    await change(7);
+    const paths = ['?sort=total&order=desc&pageSize=3&page=40', '?sort=date&order=desc&page=2', '?total_gte=0', ''];
+    const before = await Promise.all(paths.map((path) => ask(path)));
+    const again = async () =>
+      Promise.all(paths.map(async (path, index) => (await ask(path, { 'if-none-match': before[index]?.etag ?? '' })).status));
+    clock.advance(1_000);
+    expect(await again()).toEqual([304, 304, 304, 304]);
+    await database.ctx.db.data.query(`update ${place()} set f_total = 77, f_trandate = '2027-01-01' where id <= 100`);
+    await bumpGeneration(database.ctx, organizationId, size);
+    clock.advance(1_000);
+    expect(await again()).toEqual([200, 200, 200, 200]);
+    const { rows } = await database.ctx.db.data.query<{ id: string }>(
+      `select t.id::text as id from ${place()} as t order by f_total desc nulls last, t.id desc offset 117 limit 3`,
+    );
+    const { data } = await pageOf(paths[0] ?? '');
+    expect(data.map(({ id }) => id)).toEqual(rows.map(({ id }) => id));
+  });
+});
+
+describe('what is remembered', () => {
+  it('is never shared between organizations, keys with other scopes and tables made anew', async () => {
+    const rows: InvoiceRow[] = [{ id: 1, status: 'open' }];
+    const caller = async (id: string, scopes: object = {}) => ({
+      secret: (await makeKey(database.ctx, id, scopes)).secret,
+      organizationId: id,
+    });
+    const one = await makeOrganization(database.ctx);
+    const two = await makeOrganization(database.ctx);
+    for (const { id } of [one, two]) {
+      await loadInvoices(database.ctx, id, rows);
+      await publishVersion(database.ctx, id);
+    }
+    const callers = [
+      await caller(one.id),
+      await caller(two.id),
+      await caller(one.id, { versions: ['v1'] }),
+      await caller(one.id, { resources: ['invoices'] }),
+      await caller(one.id, { resources: ['invoices', 'bills'] }),
+      await caller(one.id, { permissions: ['read'] }),
+    ];
+    const tagsOf = (path: string) => Promise.all(callers.map(async (as) => (await ask(path, {}, as)).etag));
+    const tags = [...(await tagsOf('')), ...(await tagsOf('/1'))];
+    await loadInvoices(database.ctx, one.id, rows);
+    await database.ctx.db.data.query(`update ${tenantSchema(one.id)}.record_state set generation = 1`);
+    clock.advance(1_000);
+    const anew = [await ask('', {}, callers[0]), await ask('/1', {}, callers[0])].map(({ etag }) => etag);
+    expect(new Set([...tags, ...anew]).size).toBe(tags.length + anew.length);
+    expect(await tagsOf('')).toContain(tags[1]);
+  });
+
+  it('takes no more bytes than it may, and nothing at all at 0', () => {
+    const cache = openByteCache<{ bytes: number }>(5_000, ({ bytes }) => bytes);
+    for (let index = 0; index < 100; index += 1) {
+      cache.set(String(index), { bytes: index });
+      expect(cache.bytes()).toBeLessThanOrEqual(5_000);
+    }
+    expect([cache.get('99') !== undefined, cache.get('0') !== undefined]).toEqual([true, false]);
+    cache.set('too large', { bytes: 5_001 });
+    expect([cache.get('too large'), cache.get('99') !== undefined]).toEqual([undefined, true]);
+    const none = openByteCache<{ bytes: number }>(0, ({ bytes }) => bytes);
+    none.set('a', { bytes: 1 });
+    expect(none.get('a')).toBeUndefined();
+  });
+});
+
+describe('prepared statements', () => {
+  const statement = (n: number) => ({ key: String(n), values: [n], write: () => `select $1::int + ${n} as sum` });
+
+  it('are at most so many per connection, and one that is gone or stale is made anew', async () => {
+    const { data } = database.ctx.db;
+    const only = await data.connect();
+    const lent = new Proxy(only, {
+      get: (client, name) => {
+        const held: unknown = Reflect.get(client, name, client);
+        return name === 'release' ? () => undefined : typeof held === 'function' ? held.bind(client) : held;
+      },
+    });
+    const pool = { connect: async () => lent };
+    try {
+      const statements = openStatements(pool as typeof data, 100_000, 3);
+      const held = async () =>
+        (await only.query<{ statement: string }>("select statement from pg_prepared_statements where statement like '% as sum'")).rows
+          .length;
+      const run = async (n: number) => expect(await statements.run(statement(n))).toEqual({ sum: 2 * n });
+      for (const n of [1, 2, 3, 4, 5]) await run(n);
+      expect(await held()).toBe(0);
+      for (const n of [1, 2, 3, 4, 5, 1, 2, 5, 5]) await run(n);
+      expect(await held()).toBe(3);
+      await only.query('deallocate all');
+      for (const n of [1, 2, 5]) await run(n);
+      for (const n of [1, 2, 5]) await run(n);
+      expect(await held()).toBe(3);
+    } finally {
+      only.release(true);
+    }
+  });
+});
