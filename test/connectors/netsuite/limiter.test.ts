@@ -108,7 +108,8 @@ describe('several connections to one account', () => {
     const wire = await startWire();
     const other = await startWire();
     try {
-      const [usual, apart] = [crowdedPlace(2), crowdedPlace(2)];
+      const one = rowsAnswer([{ n: '1' }]);
+      const [usual, apart] = [crowdedPlace(2, one), crowdedPlace(2, one)];
       wire.answer = usual.answer;
       other.answer = apart.answer;
       const here = openAccounts([

@@ -79,7 +79,7 @@ describe('requests', () => {
   });
 
   it('never exceed the concurrency of the account, over all connections to it', async () => {
-    const place = crowdedPlace(2);
+    const place = crowdedPlace(2, rowsAnswer([]));
     wire.answer = place.answer;
     const ctx = {
       fetch: openGuardedFetch({ allowPrivateHosts: true }),

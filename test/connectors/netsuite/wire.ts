@@ -38,7 +38,7 @@ export const rowsAnswer = (items: readonly unknown[], hasMore = false, extra: ob
 });
 
 /** An answer that is held back until `wanted` requests are there at once, and some time more, in which too many would come. */
-export function crowdedPlace(wanted: number): { answer: Answer; most(): number } {
+export function crowdedPlace(wanted: number, answer: object): { answer: Answer; most(): number } {
   const crowd = Promise.withResolvers<void>();
   let here = 0;
   let most = 0;
@@ -50,7 +50,7 @@ export function crowdedPlace(wanted: number): { answer: Answer; most(): number }
       await crowd.promise;
       await new Promise((done) => setTimeout(done, 20));
       here -= 1;
-      return rowsAnswer([{ n: '1' }]);
+      return answer;
     },
   };
 }
