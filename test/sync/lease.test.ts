@@ -172,8 +172,11 @@ describe('a worker that lost its lease', () => {
     const first = world.work(await world.claim());
     await reached.promise;
     world.erp.onCall = () => undefined;
-    await world.expire(id);
-    const second = await world.claim();
+    // The first one renews its lease all the while.
+    const second = await until(async () => {
+      await world.expire(id);
+      return claimRun(ctx, 'second', 60_000);
+    }, 'a claim');
     await first;
     expect(await world.row(id)).toMatchObject({ status: 'running', lease_epoch: second.epoch });
     await world.work(second);
@@ -463,7 +466,10 @@ describe('what is taken away from under a run', () => {
       purged = true;
       await purgeWarehouse(world.tenant);
     };
-    expect(await world.sync()).toMatchObject({ status: 'succeeded', attempt: 2, generation: '1', counts: { inserted: 25 } });
+    const id = await world.queue();
+    await world.work(await world.claim());
+    await world.expire(id);
+    expect(await world.drive(id)).toMatchObject({ status: 'succeeded', attempt: 2, generation: '1', counts: { inserted: 25 } });
     expect(await world.rows()).toHaveLength(25);
   });
 });

@@ -81,7 +81,7 @@ const slots = (): Promise<Slot[]> =>
       .select<Slot[]>('sync_config_id', 'scheduled_for', 'status', 'attempt', 'id'),
   );
 
-it('a hundred due slots, three processes, one killed: one run per slot', { timeout: 90_000 }, async () => {
+it('a hundred due slots, three processes, one killed: one run per slot', { timeout: 300_000 }, async () => {
   const worlds: SyncWorld[] = [];
   for (let n = 0; n < companies; n += 1) worlds.push(await syncWorld(ctx, memoryErp(), { schedule: '* * * * *' }));
   for (const world of worlds) await world.changeConfig({ scheduled_since: new Date(firstMinute - 60_000) });
