@@ -16,7 +16,7 @@ const generated = path.join(client, '.generated');
 
 /** A command of the client's own tools; its words are part of the failure. */
 async function run(script: string, ...args: string[]): Promise<string> {
-  const command = promisify(execFile)(process.execPath, [script, ...args], { cwd: client, timeout: 60_000, maxBuffer: 16 << 20 });
+  const command = promisify(execFile)(process.execPath, [script, ...args], { cwd: client, timeout: 300_000, maxBuffer: 16 << 20 });
   return command.then(
     ({ stdout }) => stdout,
     (error: { stdout?: string; stderr?: string }) => {

@@ -4,7 +4,7 @@ import type { Pool } from 'pg';
 import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { openKnex } from '../../src/db/connect.ts';
+import { openDb, openKnex } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { publicRouter } from '../../src/public/index.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
@@ -16,29 +16,36 @@ let database: TestDatabase;
 let clock: TestClock;
 let statements: string[];
 let ctx: Ctx;
+let hurried: ReturnType<typeof openDb>;
+let isHurried = false;
 let organizationId: string;
 let keyId: string;
 let table: string;
 let get: ReturnType<typeof callerOf>;
 
-/** The same pool, noting what is asked of it. */
+/** The same pool, noting what is asked of it; another one while reads are to give up soon. */
 const watched = (pool: Pool): Pool =>
   new Proxy(pool, {
     get: (target, name) => {
-      if (name !== 'query') return Reflect.get(target, name, target);
+      const from = isHurried ? hurried.data : target;
+      if (name !== 'query') return Reflect.get(from, name, from);
       return (query: string | { text: string }, ...rest: unknown[]) => {
         statements.push(typeof query === 'string' ? query : query.text);
-        return Reflect.apply(target.query, target, [query, ...rest]);
+        return Reflect.apply(from.query, from, [query, ...rest]);
       };
     },
   });
 
 beforeAll(async () => {
   clock = testClock();
-  database = await testDatabase({ clock, settings: { readTimeoutMs: 400, corsOrigins: ['https://portal.example'] } });
+  database = await testDatabase({ clock, settings: { corsOrigins: ['https://portal.example'] } });
+  hurried = openDb(database.address, database.address, { control: 1, data: 4 }, 400);
   ctx = { ...database.ctx, db: { control: database.ctx.db.control, data: watched(database.ctx.db.data) } };
 });
-afterAll(() => database.close());
+afterAll(async () => {
+  await hurried.close();
+  await database.close();
+});
 
 beforeEach(async () => {
   statements = [];
@@ -54,6 +61,20 @@ beforeEach(async () => {
   keyId = key.id;
   get = callerOf(publicApp(ctx), { secret: key.secret, organizationId });
 });
+
+/** What is read meanwhile meets a locked table, and gives up soon. */
+async function whileLocked<T>(work: () => Promise<T>): Promise<T> {
+  const locker = await database.ctx.db.data.connect();
+  await locker.query(`begin; lock table ${schema()}.${table} in access exclusive mode`);
+  isHurried = true;
+  try {
+    return await work();
+  } finally {
+    isHurried = false;
+    await locker.query('rollback');
+    locker.release();
+  }
+}
 
 const onRecords = () => statements.filter((text) => text.includes('row_to_json'));
 const schema = () => tenantSchema(organizationId);
@@ -292,11 +313,7 @@ describe('totals', () => {
 
   it('one failed count fails those who waited for it, and the next request counts again', async () => {
     await get('/v1/invoices').expect(200);
-    const locker = await database.ctx.db.data.connect();
-    await locker.query(`begin; lock table ${schema()}.${table} in access exclusive mode`);
-    const answers = await Promise.all([get('/v1/invoices?status=open'), get('/v1/invoices?status=open')]);
-    await locker.query('rollback');
-    locker.release();
+    const answers = await whileLocked(() => Promise.all([get('/v1/invoices?status=open'), get('/v1/invoices?status=open')]));
     expect(answers.map(({ status }) => status)).toEqual([503, 503]);
     expect(answers.map(({ headers }) => headers['retry-after'])).toEqual(['5', '5']);
     expect((await get('/v1/invoices?status=open').expect(200)).body.pagination.total).toBe(20);
@@ -358,11 +375,7 @@ describe('reads that meet something else', () => {
 
   it('503 when the read takes too long', async () => {
     await get('/v1/invoices').expect(200);
-    const locker = await database.ctx.db.data.connect();
-    await locker.query(`begin; lock table ${schema()}.${table} in access exclusive mode`);
-    const response = await get('/v1/invoices/1');
-    await locker.query('rollback');
-    locker.release();
+    const response = await whileLocked(() => get('/v1/invoices/1'));
     expect(response.status).toBe(503);
     expect(response.headers['retry-after']).toBe('5');
   });
