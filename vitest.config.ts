@@ -5,7 +5,8 @@ export default defineConfig({
     globalSetup: ['test/setup/global.ts'],
     include: ['test/**/*.test.ts'],
     exclude: ['test/browser/**', '**/node_modules/**'],
-    testTimeout: 60_000,
+    // No test waits for these; they end what hangs, on a machine however busy.
+    testTimeout: 120_000,
     hookTimeout: 120_000,
     slowTestThreshold: 10_000,
     maxWorkers: 3,
