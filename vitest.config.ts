@@ -10,6 +10,8 @@ export default defineConfig({
     hookTimeout: 120_000,
     slowTestThreshold: 10_000,
     maxWorkers: 3,
+    // Each file has a database of its own and shares nothing else; to load the whole service anew for each took a fifth of the time.
+    isolate: false,
     reporters: ['default', './test/setup/folder-reporter.ts'],
   },
 });
