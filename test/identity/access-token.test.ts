@@ -74,7 +74,7 @@ const oidcSettings = (more: object = {}) => ({
 const appWith = (more: object = {}) => createApp({ ...database.ctx, settings: { ...database.ctx.settings, oidc: oidcSettings(more) } });
 
 beforeAll(async () => {
-  server = createServer();
+  server = createServer({ keepAliveTimeout: 0 });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   startProvider();
