@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { SlowFirst } from './test/setup/slow-first.ts';
 
 export default defineConfig({
   test: {
@@ -12,6 +13,7 @@ export default defineConfig({
     maxWorkers: 3,
     // Each file has a database of its own and shares nothing else; to load the whole service anew for each took a fifth of the time.
     isolate: false,
+    sequence: { sequencer: SlowFirst },
     reporters: ['default', './test/setup/folder-reporter.ts'],
   },
 });
