@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { lookUpTxt } from '../../src/gateways/dns.ts';
 import { type DnsServer, startDns } from '../setup/dns.ts';
@@ -91,9 +92,14 @@ describe('trouble', () => {
 
   it('silence ends in time, by default within five seconds, after a second try', async () => {
     dns.set('default.example', 'silent');
-    const [answer, ms] = await timed(lookUpTxt({ dnsServers: [dns.address] }, 'default.example'));
+    // A busy machine is late with every timer; what it is late with two of the same length is not the look-up's doing.
+    const waits = (async () => (await sleep(2_250), await sleep(2_250)))();
+    const [[answer, ms], [, usualMs]] = await Promise.all([
+      timed(lookUpTxt({ dnsServers: [dns.address] }, 'default.example')),
+      timed(waits),
+    ]);
     expect(answer.kind).toBe('unavailable');
-    expect(ms).toBeLessThan(5_000);
+    expect(ms - (usualMs - 4_500)).toBeLessThan(5_000);
     expect(dns.asked.filter(({ name }) => name === 'default.example').length).toBeGreaterThanOrEqual(2);
   });
 
