@@ -107,7 +107,7 @@ describe('trouble', () => {
     second.set('fallback.example', { txt: ['here'] });
     for (const behaviour of ['servfail', 'refused', 'silent', 'cut-off'] as const) {
       dns.set('fallback.example', behaviour);
-      expect([behaviour, await askBy([dns.address, second.address], 'fallback.example')]).toEqual([
+      expect([behaviour, await askBy([dns.address, second.address], 'fallback.example', 4_000)]).toEqual([
         behaviour,
         { kind: 'found', values: ['here'] },
       ]);
