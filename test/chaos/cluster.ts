@@ -41,7 +41,7 @@ async function describeDurability(connection: EmbeddedDatabase['connection']): P
   }
 }
 
-const goneWithinMs = 10_000;
+const goneWithinMs = 60_000;
 
 export async function startCluster(folder: string): Promise<Cluster> {
   let server = await startEmbedded(folder, { settings: { max_connections: '200' } });

@@ -94,7 +94,7 @@ async function openServiceDatabase(cluster: Cluster): Promise<Address> {
 }
 
 async function serve(app: Express, closing: Closing): Promise<string> {
-  const server = createServer(app);
+  const server = createServer({ keepAliveTimeout: 0 }, app);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   closing.push(
     () =>

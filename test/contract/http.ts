@@ -15,7 +15,8 @@ export type Exchange = { method: string; path: string; headers?: Record<string, 
 export type Server = { readonly url: string; send(exchange: Exchange): Promise<Answer>; stop(): Promise<void> };
 
 export async function listen(app: Express): Promise<Server> {
-  const server = createServer(app);
+  // Idle sockets stay: one that the server closed just as it is used again would be a failure of nobody's making.
+  const server = createServer({ keepAliveTimeout: 0 }, app);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const agent = new Agent({ keepAlive: true, maxSockets: 8 });

@@ -13,14 +13,10 @@ beforeAll(async () => {
 afterAll(() => walk.close());
 
 describe(`inputs made from the schemas, CONTRACT_SEED=${seed}`, () => {
-  it.each(guarded.map((route) => [`${route.method} ${route.path}`, route] as const))(
-    '%s',
-    async (_name, route) => {
-      const { failures, valid, invalid } = await inputsOf(walk, route, seed);
-      expect(failures, `CONTRACT_SEED=${seed}`).toEqual([]);
-      expect(valid).toBeGreaterThan(0);
-      expect(invalid).toBeGreaterThanOrEqual(50);
-    },
-    60_000,
-  );
+  it.each(guarded.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', async (_name, route) => {
+    const { failures, valid, invalid } = await inputsOf(walk, route, seed);
+    expect(failures, `CONTRACT_SEED=${seed}`).toEqual([]);
+    expect(valid).toBeGreaterThan(0);
+    expect(invalid).toBeGreaterThanOrEqual(50);
+  });
 });

@@ -8,6 +8,7 @@ import { openKnex, poolConfig } from '../../src/db/connect.ts';
 import { type Answer, type Api, apiOf, type Method } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeMember, makeOrganization } from '../setup/organization.ts';
+import { until } from '../setup/until.ts';
 
 let database: TestDatabase;
 let forgetful: Knex;
@@ -64,7 +65,7 @@ type Side = {
 /** An organization with one of each. */
 async function side(): Promise<Side> {
   const { id } = await makeOrganization(database.ctx);
-  const { secret } = await makeKey(database.ctx, id, { permissions: ['write'] });
+  const { id: keyId, secret } = await makeKey(database.ctx, id, { permissions: ['write'] });
   const api = apiOf(app, secret);
   const made = async (path: string, body: object): Promise<string> => {
     const answer = await api('post', path, body);
@@ -82,6 +83,8 @@ async function side(): Promise<Side> {
     team,
     member,
   };
+  // Its use is noted beside the answers; from here on nothing of this organization changes by itself.
+  await until(async () => admin('api_keys').where({ id: keyId }).whereNotNull('last_used_at').first<object | undefined>('id'));
   return { id, honest: api, careless: apiOf(careless, secret), ids };
 }
 

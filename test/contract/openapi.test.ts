@@ -69,6 +69,16 @@ describe('the OpenAPI document', () => {
   });
 });
 
+/** With a tag that nobody knows and an example that isn't what it is one of. */
+function breakDescription(): typeof described {
+  const broken = structuredClone(described);
+  const whoAmI = (broken.paths['/whoami'] as { get: oas30.OperationObject }).get;
+  whoAmI.tags = ['Nowhere'];
+  const content = (whoAmI.responses['200'] as oas30.ResponseObject).content?.['application/json'];
+  if (content !== undefined) content.example = { user: 7 };
+  return broken;
+}
+
 describe('the linters', () => {
   let folder: string;
   let file: string;
@@ -78,21 +88,25 @@ describe('the linters', () => {
     // A service that runs on this machine is at an address that linters take for a mistake.
     await writeFile(file, JSON.stringify({ ...described, servers: [{ url: 'https://portal.example.org/api/platform/v1' }] }));
     await writeFile(path.join(folder, 'ruleset.yaml'), 'extends: ["spectral:oas"]\n');
+    await writeFile(path.join(folder, 'broken.json'), JSON.stringify(breakDescription()));
   });
   afterAll(() => rm(folder, { recursive: true }));
 
   /** What a linter's command printed, also where it ends with a failure because it found something. */
   const run = async (cli: string, ...args: string[]): Promise<string> => {
     const options = { cwd: folder, env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' } };
-    return promisify(execFile)(process.execPath, [path.resolve(cli), ...args], { ...options, maxBuffer: 64 << 20, timeout: 60_000 }).then(
+    return promisify(execFile)(process.execPath, [path.resolve(cli), ...args], { ...options, maxBuffer: 64 << 20, timeout: 300_000 }).then(
       ({ stdout }) => stdout,
       (error: { stdout?: string }) => error.stdout ?? String(error),
     );
   };
-  const spectral = async (target: string): Promise<{ code: string; path: string[] }[]> =>
-    JSON.parse(
-      await run('node_modules/@stoplight/spectral-cli/dist/index.js', 'lint', '--quiet', '-f', 'json', '-r', 'ruleset.yaml', target),
-    );
+  /** One run for both documents, because it takes its time. */
+  let spectral: Promise<{ code: string; path: string[]; source: string }[]> | undefined;
+  const foundBySpectral = async (name: string) => {
+    const args = ['lint', '--quiet', '-f', 'json', '-r', 'ruleset.yaml', file, path.join(folder, 'broken.json')];
+    spectral ??= run('node_modules/@stoplight/spectral-cli/dist/index.js', ...args).then((text) => JSON.parse(text));
+    return (await spectral).filter(({ source }) => path.basename(source) === name);
+  };
 
   it('of Redocly finds nothing against its recommended rules', async () => {
     const found = JSON.parse(await run('node_modules/@redocly/cli/bin/cli.js', 'lint', '--extends=recommended', '--format=json', file));
@@ -100,20 +114,13 @@ describe('the linters', () => {
   });
 
   it('of Spectral finds nothing against its rules for OpenAPI', async () => {
-    expect(await spectral(file)).toEqual([]);
-  }, 60_000);
+    expect(await foundBySpectral('openapi.json')).toEqual([]);
+  });
 
   it('of Spectral does find what is wrong', async () => {
-    const broken = structuredClone(described);
-    const whoAmI = (broken.paths['/whoami'] as { get: oas30.OperationObject }).get;
-    whoAmI.tags = ['Nowhere'];
-    const content = (whoAmI.responses['200'] as oas30.ResponseObject).content?.['application/json'];
-    if (content !== undefined) content.example = { user: 7 };
-    const other = path.join(folder, 'broken.json');
-    await writeFile(other, JSON.stringify(broken));
-    const codes = (await spectral(other)).map(({ code }) => code);
+    const codes = (await foundBySpectral('broken.json')).map(({ code }) => code);
     expect(codes).toEqual(expect.arrayContaining(['operation-tag-defined', 'oas3-valid-media-example']));
-  }, 60_000);
+  });
 });
 
 describe('every operation', () => {

@@ -7,7 +7,7 @@ import { inTransaction } from '../../src/db/transaction.ts';
 import type { StreamOptions } from '../../src/http/event-stream.ts';
 import { insertRunEvent, writeRunEvent } from '../../src/sync/run-events.store.ts';
 import { base } from '../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { type OpenStream, openStream, type StreamEvent, serve } from '../setup/event-stream.ts';
 import { makeKey, makeMember, makeOrganization } from '../setup/organization.ts';
 import { asAdmin, endOpenRuns, type SyncWorld, syncWorld, until } from '../sync/fixture.ts';
@@ -21,7 +21,7 @@ let key: { id: string; secret: string };
 const closing: (() => unknown)[] = [];
 
 beforeAll(async () => {
-  database = await testDatabase();
+  database = await testDatabase({ settings: { sync: { ...testSettings.sync, pageSize: 2 } } });
 });
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
@@ -64,8 +64,14 @@ describe('following a run', () => {
     expect(stream.response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
     expect(stream.response.headers.get('cache-control')).toBe('no-store');
     expect(await stream.next()).toMatchObject({ event: 'run', id: undefined, data: { id: runId, status: 'queued', progress: null } });
-    await world.drive(runId);
-    const events = await stream.rest();
+    // The run goes no further than its first page until it was seen there.
+    const seen = stream.until(({ event, data }) => event === 'run' && (data as { progress: unknown }).progress !== null);
+    world.erp.onCall = async ({ operation, afterId }) => {
+      if (operation === 'readPage' && afterId === '2') await seen;
+    };
+    const driven = world.drive(runId);
+    const events = [...(await seen), ...(await stream.rest())];
+    await driven;
     expect(messagesOf(events)).toEqual(['reading began', 'run succeeded']);
     expect(events.at(-1)).toMatchObject({ event: 'end', data: { status: 'succeeded', counts: { inserted: 5 } } });
     expect(events.filter(({ event }) => event === 'end')).toHaveLength(1);

@@ -18,7 +18,7 @@ import { type MailServer, type ScriptedServer, startMailServer, startScriptedSer
 import { until } from '../setup/until.ts';
 
 const limits = { connectMs: 500, envelopeMs: 1_000, dataMs: 1_000, stopMs: 200 };
-const quick = { pollMs: 50, leaseMs: 400, waitsMs: [0, 0], limits };
+const quick = { pollMs: 50, leaseMs: 10_000, waitsMs: [0, 0], limits };
 const key = Buffer.alloc(32, 7);
 
 let database: TestDatabase;
@@ -211,7 +211,7 @@ describe('several senders', () => {
   it('leave a mail alone whose sender is slow but alive', async () => {
     const slow = await script({ DATA: 'stall' });
     const id = await enqueue();
-    start(tenant(slow.url), { ...quick, limits: { ...limits, envelopeMs: 1_500 }, waitsMs: [60_000] });
+    start(tenant(slow.url), { ...quick, leaseMs: 2_000, limits: { ...limits, envelopeMs: 3_000 }, waitsMs: [60_000] });
     await until(async () => (slow.commands.some((line) => line.startsWith('DATA')) ? true : undefined));
     start();
     const waiting = await until(async () => ((await row(id)).status === 'queued' ? row(id) : undefined));
@@ -305,6 +305,7 @@ describe('a sender that is killed', () => {
     await until(async () => (slow.commands.some((line) => line.startsWith('DATA')) ? true : undefined));
     child.kill('SIGKILL');
     await once(child, 'exit');
+    await change(id, { lease_until: new Date(0) });
     start();
     expect((await statusIs(id, 'sent')).attempts).toBe(2);
     expect([slow.messages.length, server.delivered.length]).toEqual([0, 1]);
@@ -317,6 +318,7 @@ describe('a sender that is killed', () => {
     await until(async () => (slow.messages.length > 0 ? true : undefined));
     child.kill('SIGKILL');
     await once(child, 'exit');
+    await change(id, { lease_until: new Date(0) });
     const sender = start();
     expect(await statusIs(id, 'unknown')).toMatchObject({ attempts: 1, body: null });
     await sender.settled();

@@ -4,7 +4,7 @@ import type { Pool, PoolClient } from 'pg';
 import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { openKnex } from '../../src/db/connect.ts';
+import { openDb, openKnex } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { publicRouter } from '../../src/public/index.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
@@ -16,33 +16,41 @@ let database: TestDatabase;
 let clock: TestClock;
 let statements: string[];
 let ctx: Ctx;
+let hurried: ReturnType<typeof openDb>;
+let isHurried = false;
 let organizationId: string;
 let keyId: string;
 let table: string;
 let get: ReturnType<typeof callerOf>;
 
 type Query = string | { text: string };
-/** The same pool or connection of it, noting what is asked of it. */
-const watched = <T extends Pool | PoolClient>(target: T): T =>
+/** The same pool or connection of it, noting what is asked of it; `current` may give another one in its place. */
+const watched = <T extends Pool | PoolClient>(target: T, current = (): T => target): T =>
   new Proxy(target, {
     get: (_, name) => {
-      const held: unknown = Reflect.get(target, name, target);
+      const from = current();
+      const held: unknown = Reflect.get(from, name, from);
       if (typeof held !== 'function') return held;
-      if (name === 'connect') return async () => watched(await (target as Pool).connect());
+      if (name === 'connect') return async () => watched(await (from as Pool).connect());
       return (...given: unknown[]) => {
         const query = given[0] as Query;
         if (name === 'query') statements.push(typeof query === 'string' ? query : query.text);
-        return Reflect.apply(held, target, given);
+        return Reflect.apply(held, from, given);
       };
     },
   });
 
 beforeAll(async () => {
   clock = testClock();
-  database = await testDatabase({ clock, settings: { readTimeoutMs: 400, anchorEvery: 4, corsOrigins: ['https://portal.example'] } });
-  ctx = { ...database.ctx, db: { ...database.ctx.db, data: watched(database.ctx.db.data) } };
+  database = await testDatabase({ clock, settings: { anchorEvery: 4, corsOrigins: ['https://portal.example'] } });
+  hurried = openDb(database.address, database.address, { control: 1, data: 4 }, 400);
+  const { data } = database.ctx.db;
+  ctx = { ...database.ctx, db: { ...database.ctx.db, data: watched(data, () => (isHurried ? hurried.data : data)) } };
 });
-afterAll(() => database.close());
+afterAll(async () => {
+  await hurried.close();
+  await database.close();
+});
 
 beforeEach(async () => {
   statements = [];
@@ -58,6 +66,20 @@ beforeEach(async () => {
   keyId = key.id;
   get = callerOf(publicApp(ctx), { secret: key.secret, organizationId });
 });
+
+/** What is read meanwhile meets a locked table, and gives up soon. */
+async function whileLocked<T>(work: () => Promise<T>): Promise<T> {
+  const locker = await database.ctx.db.data.connect();
+  await locker.query(`begin; lock table ${schema()}.${table} in access exclusive mode`);
+  isHurried = true;
+  try {
+    return await work();
+  } finally {
+    isHurried = false;
+    await locker.query('rollback');
+    locker.release();
+  }
+}
 
 const onRecords = () => statements.filter((text) => text.includes('row_to_json'));
 const schema = () => tenantSchema(organizationId);
@@ -339,11 +361,7 @@ describe('totals', () => {
 
   it('one failed count fails those who waited for it, and the next request counts again', async () => {
     await get('/v1/invoices').expect(200);
-    const locker = await database.ctx.db.data.connect();
-    await locker.query(`begin; lock table ${schema()}.${table} in access exclusive mode`);
-    const answers = await Promise.all([get('/v1/invoices?status=open'), get('/v1/invoices?status=open')]);
-    await locker.query('rollback');
-    locker.release();
+    const answers = await whileLocked(() => Promise.all([get('/v1/invoices?status=open'), get('/v1/invoices?status=open')]));
     expect(answers.map(({ status }) => status)).toEqual([503, 503]);
     expect(answers.map(({ headers }) => headers['retry-after'])).toEqual(['5', '5']);
     expect((await get('/v1/invoices?status=open').expect(200)).body.pagination.total).toBe(20);
@@ -416,11 +434,7 @@ describe('reads that meet something else', () => {
 
   it('503 when the read takes too long', async () => {
     await get('/v1/invoices').expect(200);
-    const locker = await database.ctx.db.data.connect();
-    await locker.query(`begin; lock table ${schema()}.${table} in access exclusive mode`);
-    const response = await get('/v1/invoices/1');
-    await locker.query('rollback');
-    locker.release();
+    const response = await whileLocked(() => get('/v1/invoices/1'));
     expect(response.status).toBe(503);
     expect(response.headers['retry-after']).toBe('5');
   });

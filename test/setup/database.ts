@@ -32,7 +32,7 @@ export const testSettings: Settings = {
   anchorEvery: 1_000,
   erp: { allowedHosts: [], concurrency: 2, requestTimeoutMs: 10_000, maxResponseBytes: 64 << 20 },
   sync: {
-    leaseMs: 2_000,
+    leaseMs: 20_000,
     renewMs: 500,
     retryBaseMs: 20,
     retryMaxMs: 100,

@@ -50,21 +50,26 @@ function reply(query: DecodedPacket, behaviour: Behaviour): Buffer | undefined {
   return encode({ ...packet, answers: answersOf(name, behaviour) });
 }
 
-const bound = async (port: number): Promise<{ udp: dgram.Socket; tcp: net.Server; port: number }> => {
+/** A port that is free for both. The system chooses one for TCP; for UDP somebody else may have it. */
+async function bound(): Promise<{ udp: dgram.Socket; tcp: net.Server; port: number }> {
   const tcp = net.createServer();
-  await new Promise<void>((resolve, reject) => tcp.once('error', reject).listen(port, '127.0.0.1', resolve));
-  const { port: chosen } = tcp.address() as net.AddressInfo;
+  await new Promise<void>((resolve, reject) => tcp.once('error', reject).listen(0, '127.0.0.1', resolve));
+  const { port } = tcp.address() as net.AddressInfo;
   const udp = dgram.createSocket('udp4');
-  await new Promise<void>((resolve, reject) => udp.once('error', reject).bind(chosen, '127.0.0.1', resolve));
-  return { udp, tcp, port: chosen };
-};
+  const problem = await new Promise<Error | null>((resolve) => udp.once('error', resolve).bind(port, '127.0.0.1', () => resolve(null)));
+  if (problem === null) return { udp, tcp, port };
+  udp.close();
+  tcp.close();
+  if ('code' in problem && problem.code === 'EADDRINUSE') return bound();
+  throw problem;
+}
 
 export async function startDns(): Promise<DnsServer> {
   const behaviours = new Map<string, Behaviour>();
   const asked: { name: string; by: 'udp' | 'tcp' }[] = [];
   const sockets = new Set<net.Socket>();
   let listener: (name: string) => unknown = () => undefined;
-  const { udp, tcp, port } = await bound(0);
+  const { udp, tcp, port } = await bound();
 
   const handle = async (bytes: Buffer, by: 'udp' | 'tcp'): Promise<Buffer | undefined> => {
     const query = decode(bytes);

@@ -69,7 +69,7 @@ export async function openStream(url: string, headers: Record<string, string>): 
 }
 
 export async function serve(app: Express): Promise<{ url: string; port: number; stop(): Promise<void> }> {
-  const server = createServer(app);
+  const server = createServer({ keepAliveTimeout: 0 }, app);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {

@@ -6,6 +6,7 @@ import type { TestProject } from 'vitest/node';
 import { openKnex } from '../../src/db/connect.ts';
 import { startEmbedded } from '../../src/db/embedded.ts';
 import { migrate } from '../../src/db/migrate.ts';
+import { leaveNothingBehind } from './last-will.ts';
 
 export type TestServer = { host: string; port: number; user: string; database: string };
 declare module 'vitest' {
@@ -21,6 +22,7 @@ const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'o
 
 export default async function setup(project: TestProject) {
   const folder = await mkdtemp(path.join(tmpdir(), 'portal-test-'));
+  const tidied = leaveNothingBehind(folder);
   const server = await startEmbedded(path.join(folder, 'data'), { settings });
   try {
     const admin = openKnex(server.connection, null, 1);
@@ -35,5 +37,6 @@ export default async function setup(project: TestProject) {
   return async () => {
     await server.stop();
     await rm(folder, { recursive: true, force: true });
+    tidied();
   };
 }

@@ -38,7 +38,7 @@ export async function startSignInSite({ ctx, people, settings = {}, publicUrl }:
     secrets,
     nowMs: () => performance.now(),
   });
-  const server = createServer();
+  const server = createServer({ keepAliveTimeout: 0 });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const own: Settings = { ...ctx.settings, publicUrl: publicUrl ?? origin, oidc: provider.settings, ...settings };

@@ -70,7 +70,7 @@ afterAll(async () => {
 });
 
 describe('npm run demo', () => {
-  it('killed at any step goes on from there and serves v1; killed again it serves the same', { timeout: 120_000 }, async () => {
+  it('killed at any step goes on from there and serves v1; killed again it serves the same', { timeout: 400_000 }, async () => {
     const steps = [
       'Starting the simulated',
       'Starting the service',
@@ -122,7 +122,7 @@ describe('npm run demo', () => {
     expect(await second.ended()).toBe(0);
   });
 
-  it('stopped while it starts leaves nothing running', { timeout: 60_000 }, async () => {
+  it('stopped while it starts leaves nothing running', { timeout: 200_000 }, async () => {
     for (const step of ['Starting the simulated', 'Connecting', 'Syncing invoices']) {
       const stopped = startDemo({ DATA_DIR: path.join(folder, 'stopped') });
       await stopped.seen(step);
@@ -132,7 +132,7 @@ describe('npm run demo', () => {
     }
   });
 
-  it('keeps its keys to itself and tells what stands in the way', { timeout: 60_000 }, async () => {
+  it('keeps its keys to itself and tells what stands in the way', { timeout: 200_000 }, async () => {
     for (const file of ['demo.json', 'identity-provider.json'])
       expect((await stat(path.join(folder, '.data', file))).mode & 0o777).toBe(0o600);
     const first = startDemo();

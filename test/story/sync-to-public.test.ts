@@ -76,7 +76,7 @@ async function sync(recordType: string, ends: readonly string[] = ['succeeded'])
     if (ends.includes(body.status)) return body as Run;
     if (['succeeded', 'partial', 'failed', 'cancelled'].includes(body.status)) throw new Error(JSON.stringify(body.error));
     return undefined;
-  }, 60_000);
+  });
 }
 
 /** What an administrator or a cashier does in the ERP, seen from its database. */
@@ -146,7 +146,7 @@ describe('a company puts its ERP account behind a public interface', () => {
       ['staged', true],
       ['fields', true],
     ]);
-  }, 90_000);
+  });
 
   it('drafts, validates and publishes v1', async () => {
     const draft = await company.api('post', '/api-schema', {
@@ -183,7 +183,7 @@ describe('the ERP changes', () => {
     const before = await snapshot();
     expect((await sync('invoice')).counts).toMatchObject({ inserted: 0, updated: 0, deleted: 0, unchanged: 0 });
     expect(await snapshot()).toEqual(before);
-  }, 60_000);
+  });
 
   it('an edited and a deleted invoice arrive with the next run, and the ETag changes', async () => {
     const before = await read('/invoices?pageSize=1');
@@ -202,7 +202,7 @@ describe('the ERP changes', () => {
     expect((await read('/invoices/514012')).body.data.total).toBe(409.26);
     expect((await read('/invoices/514013')).status).toBe(404);
     expect(Object.keys(after.body.data[0])).toEqual(Object.keys(before.body.data[0]));
-  }, 60_000);
+  });
 
   it('a field that the ERP takes away: v1 still answers, in the same shape', async () => {
     const before = await read('/customers/13047');
@@ -215,7 +215,7 @@ describe('the ERP changes', () => {
     } finally {
       account.setColumnVisible('customer', 'datecreated', true);
     }
-  }, 60_000);
+  });
 
   it('a role that sees no more invoices: the run fails, and nothing is deleted', async () => {
     account.setVisible('transaction', false);
@@ -237,12 +237,9 @@ describe('the ERP is away', () => {
     expect(await snapshot()).toEqual(before);
     const port = Number(new URL(account.url).port);
     account = await startNetsuiteAccount({ admin: inject('pg'), database: erp.database, dataFolder, accountId, port });
-    await until(
-      async () => ((await company.api('get', `/sync-runs/${waiting.id}`)).body.status === 'succeeded' ? true : undefined),
-      60_000,
-    );
+    await until(async () => ((await company.api('get', `/sync-runs/${waiting.id}`)).body.status === 'succeeded' ? true : undefined));
     expect(await snapshot()).toEqual(before);
-  }, 90_000);
+  });
 });
 
 describe('another organization', () => {

@@ -15,7 +15,7 @@ beforeAll(async () => {
   database = await testDatabase();
   ctx = {
     ...database.ctx,
-    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10, leaseMs: 500, renewMs: 100 } },
+    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10, leaseMs: 60_000, renewMs: 100 } },
   };
 });
 afterEach(async () => {
@@ -56,6 +56,7 @@ describe('kill -9', () => {
     await until(async () => (await readRunState(ctx.db.data, world.schema, id))?.page === 2);
     await worker.kill();
     expect(await world.row(id)).toMatchObject({ status: 'running' });
+    await world.expire(id);
     const run = await world.drive(id);
     expect(run).toMatchObject({ status: 'succeeded', attempt: 2, counts: { fetched: 45, inserted: 45 } });
     expect(world.erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId)).toEqual(['20', '30', '40']);
@@ -85,6 +86,7 @@ describe('kill -9', () => {
       holder.release();
     }
     expect(await world.rows()).toEqual(before);
+    await world.expire(id);
     world.erp.onCall = () => {
       throw new Error('the ERP must not be asked');
     };

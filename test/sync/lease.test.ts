@@ -23,7 +23,7 @@ beforeAll(async () => {
     ...database.ctx,
     settings: {
       ...database.ctx.settings,
-      sync: { ...database.ctx.settings.sync, pageSize: 10, retryBaseMs: 2, retryMaxMs: 4, leaseMs: 1_000, renewMs: 100 },
+      sync: { ...database.ctx.settings.sync, pageSize: 10, retryBaseMs: 2, retryMaxMs: 4, leaseMs: 10_000, renewMs: 100 },
     },
   };
 });
@@ -46,7 +46,13 @@ const worldWith = async (count: number, options = {}): Promise<SyncWorld> => {
 const gate = () => Promise.withResolvers<void>();
 const setRun = (world: SyncWorld, id: string, change: Record<string, unknown>) =>
   inTransaction(world.tenant, (tx) => tx('sync_runs').where({ id }).update(change));
-const expire = (world: SyncWorld, id: string) => setRun(world, id, { lease_until: new Date(0) });
+/** Tells whether the run's lease as it stands now is over by the database's clock, however often it is renewed from now on. */
+async function endOfLease(world: SyncWorld, id: string): Promise<() => Promise<boolean>> {
+  const ask = (sql: string, value: string): Promise<string> =>
+    inTransaction(world.tenant, async (tx) => (await tx.raw<{ rows: { answer: string }[] }>(sql, [value])).rows[0]?.answer ?? '');
+  const end = await ask('select lease_until::text as answer from sync_runs where id = ?', id);
+  return async () => (await ask('select (clock_timestamp() > ?::timestamptz)::text as answer', end)) === 'true';
+}
 const rules = { deletions: 'reconcile' as const, maxDeleteShare: 0.02, settleMs: 0 };
 const emptyPage = { records: [], rejected: [], lastId: null, hasMore: false };
 const pagesRead = ({ erp }: SyncWorld) => erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId);
@@ -91,7 +97,7 @@ describe('claiming', () => {
     const id = await world.queue();
     for (let attempt = 1; attempt <= 5; attempt += 1) {
       await world.claim();
-      await expire(world, id);
+      await world.expire(id);
     }
     await world.work(await world.claim());
     expect(await world.row(id)).toMatchObject({ status: 'failed', attempt: 6, error: { code: 'WORKER_LOST' } });
@@ -111,7 +117,7 @@ describe('a worker that lost its lease', () => {
     };
     await world.work(old);
     world.erp.onCall = () => undefined;
-    await expire(world, id);
+    await world.expire(id);
     return { world, old, current: await world.claim(60_000) };
   }
 
@@ -166,8 +172,11 @@ describe('a worker that lost its lease', () => {
     const first = world.work(await world.claim());
     await reached.promise;
     world.erp.onCall = () => undefined;
-    await expire(world, id);
-    const second = await world.claim();
+    // The first one renews its lease all the while.
+    const second = await until(async () => {
+      await world.expire(id);
+      return claimRun(ctx, 'second', 60_000);
+    }, 'a claim');
     await first;
     expect(await world.row(id)).toMatchObject({ status: 'running', lease_epoch: second.epoch });
     await world.work(second);
@@ -177,12 +186,14 @@ describe('a worker that lost its lease', () => {
   it('a lease that is renewed is not taken, however slow the ERP', async () => {
     const world = await worldWith(5);
     const id = await world.queue();
+    const lease = await world.claim(1_500);
+    const isOver = await endOfLease(world, id);
     world.erp.onCall = async ({ operation }) => {
-      if (operation === 'readPage') await new Promise((resolve) => setTimeout(resolve, 1_600));
+      if (operation === 'readPage') await until(isOver, 'the end of the first lease');
     };
-    const working = world.work(await world.claim());
+    const working = world.work(lease);
     let stolen: Lease | undefined;
-    const thief = setInterval(() => void claimRun(ctx, 'thief', 1_000).then((lease) => (stolen ??= lease)), 50);
+    const thief = setInterval(() => void claimRun(ctx, 'thief', 10_000).then((lease) => (stolen ??= lease)), 50);
     await working;
     clearInterval(thief);
     expect(stolen).toBeUndefined();
@@ -262,7 +273,7 @@ describe('publishing', () => {
     await world.work(lease, noSignal, { ...ctx, db: { ...ctx.db, control } });
     expect(await world.row(id)).toMatchObject({ status: 'publishing', counts: null });
     expect(await world.rows()).toHaveLength(25);
-    await expire(world, id);
+    await world.expire(id);
     world.erp.onCall = () => {
       throw new Error('the ERP must not be asked');
     };
@@ -352,7 +363,7 @@ describe('cancelling', () => {
     const id = await world.queue();
     await world.claim();
     await request(world, id);
-    await expire(world, id);
+    await world.expire(id);
     const asked = world.erp.calls.length;
     expect(await world.drive(id)).toMatchObject({ status: 'cancelled' });
     expect(world.erp.calls).toHaveLength(asked);
@@ -455,7 +466,10 @@ describe('what is taken away from under a run', () => {
       purged = true;
       await purgeWarehouse(world.tenant);
     };
-    expect(await world.sync()).toMatchObject({ status: 'succeeded', attempt: 2, generation: '1', counts: { inserted: 25 } });
+    const id = await world.queue();
+    await world.work(await world.claim());
+    await world.expire(id);
+    expect(await world.drive(id)).toMatchObject({ status: 'succeeded', attempt: 2, generation: '1', counts: { inserted: 25 } });
     expect(await world.rows()).toHaveLength(25);
   });
 });

@@ -4,7 +4,7 @@ import type { Ctx } from '../../src/core/ctx.ts';
 import { sqlState } from '../../src/db/pg-errors.ts';
 import { renewMetadata } from '../../src/sync/connection.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { endOpenRuns, field, memoryErp, noSignal, type SyncWorld, syncWorld } from './fixture.ts';
+import { endOpenRuns, field, memoryErp, noSignal, type SyncWorld, syncWorld, until } from './fixture.ts';
 
 let database: TestDatabase;
 let ctx: Ctx;
@@ -33,7 +33,8 @@ async function readOnce(world: SyncWorld, table: string): Promise<{ seen: Seen |
   }
 }
 
-async function readWhile(world: SyncWorld, work: () => Promise<void>): Promise<Seen[]> {
+/** `work` may wait until some reader has seen a run. */
+async function readWhile(world: SyncWorld, work: (isSeen: (run: number) => Promise<boolean>) => Promise<void>): Promise<Seen[]> {
   const seen: Seen[] = [];
   let done = false;
   const readers = Array.from({ length: 3 }, async () => {
@@ -44,7 +45,9 @@ async function readWhile(world: SyncWorld, work: () => Promise<void>): Promise<S
       if (read.seen !== null) seen.push(read.seen);
     }
   });
-  await work().finally(() => {
+  const isSeen = (run: number) =>
+    until(async () => seen.some(({ generation }) => Number(generation) === run), `run ${run} before a reader`);
+  await work(isSeen).finally(() => {
     done = true;
   });
   await Promise.all(readers);
@@ -73,27 +76,29 @@ describe('readers', () => {
     const world = await syncWorld(ctx, memoryErp());
     edit(world, 1, 400);
     await world.sync();
-    const seen = await readWhile(world, async () => {
+    const seen = await readWhile(world, async (isSeen) => {
       for (let run = 2; run <= 8; run += 1) {
         edit(world, run, 400);
         expect(await world.sync()).toMatchObject({ status: 'succeeded', generation: String(run) });
+        await isSeen(run);
       }
     });
     expectWhole(seen, 400);
-    expect(new Set(seen.map(({ generation }) => generation)).size).toBeGreaterThan(3);
+    expect(new Set(seen.map(({ generation }) => generation)).size).toBeGreaterThan(6);
   });
 
   it('go on while another table goes live under them', async () => {
     const world = await syncWorld(ctx, memoryErp());
     edit(world, 1, 10_000);
     await world.sync();
-    const seen = await readWhile(world, async () => {
+    const seen = await readWhile(world, async (isSeen) => {
       for (let run = 2; run <= 3; run += 1) {
         world.erp.fields = [...world.erp.fields, field(`extra_${run}`)];
         await renewMetadata(world.tenant, world.erp.connector, noSignal);
         edit(world, run, 10_000);
         expect(await world.sync()).toMatchObject({ status: 'succeeded', generation: String(run) });
         expect((await world.state())?.activeTable).toBe(`thing_${run}`);
+        await isSeen(run);
       }
     });
     expectWhole(seen, 10_000);

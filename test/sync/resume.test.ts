@@ -9,8 +9,8 @@ let database: TestDatabase;
 let ctx: Ctx;
 beforeAll(async () => {
   database = await testDatabase();
-  const short = { pageSize: 10, leaseMs: 300, renewMs: 10_000 };
-  ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, ...short } } };
+  const patient = { pageSize: 10, leaseMs: 60_000, renewMs: 30_000 };
+  ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, ...patient } } };
 });
 afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
@@ -79,15 +79,16 @@ describe('an interrupted incremental run', () => {
           await new Promise(() => undefined);
         };
       });
-      void world.work(await world.claim(100));
+      void world.work(await world.claim());
       await standing;
+      await world.expire(id);
       world.erp.onCall = () => undefined;
       const run = await world.drive(id);
       expect(run, `lost at ${n}, ${calls[n]}`).toMatchObject({ status: 'succeeded', mode: 'incremental', attempt: 2, counts });
       expect(await content(world)).toEqual(expected);
       expect(await world.query(`select from ${world.schema}.staged_deletions`)).toEqual([]);
     }
-  }, 60_000);
+  });
 
   it('a zombie worker writing after its lease: it changes nothing with what it still reads', async () => {
     const world = await busy();
@@ -102,8 +103,9 @@ describe('an interrupted incremental run', () => {
             })
           : undefined;
     });
-    const lost = world.work(await world.claim(300));
+    const lost = world.work(await world.claim());
     await standing;
+    await world.expire(id);
     world.erp.onCall = () => undefined;
     expect(await world.drive(id)).toMatchObject({ status: 'succeeded', counts });
     const after = await world.state();
@@ -120,7 +122,7 @@ describe('an interrupted incremental run', () => {
     const id = await world.queue('incremental');
     const holder = await ctx.db.data.connect();
     await holder.query(`begin; select from ${world.schema}.record_state for update`);
-    const working = world.work(await world.claim(60_000));
+    const working = world.work(await world.claim());
     await until(async () => (await world.row(id)).status === 'publishing', 'publishing');
     const planned = await readRunState(ctx.db.data, world.schema, id);
     expect(planned?.plan).toMatchObject({ mode: 'incremental', step: 'done', scanned: true, feed: 'available' });

@@ -104,7 +104,7 @@ describe('a scheduler', () => {
     try {
       const id = await world.queue();
       await until(async () => (await world.row(id)).status === 'succeeded');
-      expect(await scheduler.tick()).toBe(1);
+      await scheduler.tick(); // or the one of its own, where a minute ends just now
       await until(
         async () =>
           (await inTransaction(world.tenant, (tx) => tx('sync_runs').where({ trigger: 'schedule', status: 'succeeded' }))).length === 1,

@@ -81,27 +81,33 @@ const slots = (): Promise<Slot[]> =>
       .select<Slot[]>('sync_config_id', 'scheduled_for', 'status', 'attempt', 'id'),
   );
 
-it('a hundred due slots, three processes, one killed: one run per slot', { timeout: 90_000 }, async () => {
+it('a hundred due slots, three processes, one killed: one run per slot', { timeout: 300_000 }, async () => {
   const worlds: SyncWorld[] = [];
   for (let n = 0; n < companies; n += 1) worlds.push(await syncWorld(ctx, memoryErp(), { schedule: '* * * * *' }));
   for (const world of worlds) await world.changeConfig({ scheduled_since: new Date(firstMinute - 60_000) });
   let processes = skews.map(start);
+  let isStanding = false;
   for (let minute = 0; minute < minutes; minute += 1) {
     const at = firstMinute + minute * 60_000;
     const [victim, ...others] = processes;
-    const standing = minute === 4 ? victim?.stand() : undefined;
+    // From the fifth minute on; the others may be quick enough to leave it nothing in one of them.
+    if (minute >= 4 && processes.length === skews.length)
+      void victim?.stand().then(() => {
+        isStanding = true;
+      });
     await Promise.all(processes.map((process) => process.moveTo(at)));
     await Promise.all(processes.map((process) => process.moveTo(at - 3_600_000))); // their clocks go back an hour
     await Promise.all(processes.map((process) => process.moveTo(at))); // and come again
-    if (standing !== undefined) {
-      await standing;
+    const areDone = async (): Promise<boolean> => {
+      const due = (await slots()).filter(({ scheduled_for: slot }) => slot.getTime() === at - 30_000);
+      return due.length === companies && due.every(({ status }) => status === 'succeeded');
+    };
+    await until(async () => isStanding || (await areDone()), `the runs of minute ${minute}`);
+    if (isStanding && processes.length === skews.length) {
       await victim?.kill();
       processes = others;
     }
-    await until(async () => {
-      const due = (await slots()).filter(({ scheduled_for: slot }) => slot.getTime() === at - 30_000);
-      return due.length === companies && due.every(({ status }) => status === 'succeeded');
-    }, `the runs of minute ${minute}`);
+    await until(areDone, `the runs of minute ${minute}`);
   }
   const made = await slots();
   const expected = Array.from({ length: minutes }, (_unused, minute) => new Date(firstMinute - 30_000 + minute * 60_000).toISOString());

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { sharedLimiter } from '../../../src/connectors/netsuite/limiter.ts';
-import { json, metadataOf, openAccounts, rowsAnswer, startWire } from './wire.ts';
+import { crowdedPlace, json, metadataOf, openAccounts, rowsAnswer, startWire } from './wire.ts';
 
 const recordType = metadataOf('customer');
 const signal = new AbortController().signal;
@@ -108,17 +108,10 @@ describe('several connections to one account', () => {
     const wire = await startWire();
     const other = await startWire();
     try {
-      const busy = { here: 0, there: 0, mostHere: 0, mostThere: 0 };
-      const slow = (place: 'here' | 'there') => async () => {
-        busy[place] += 1;
-        const most = place === 'here' ? 'mostHere' : 'mostThere';
-        busy[most] = Math.max(busy[most], busy[place]);
-        await sleep(10);
-        busy[place] -= 1;
-        return rowsAnswer([{ n: '1' }]);
-      };
-      wire.answer = slow('here');
-      other.answer = slow('there');
+      const one = rowsAnswer([{ n: '1' }]);
+      const [usual, apart] = [crowdedPlace(2, one), crowdedPlace(2, one)];
+      wire.answer = usual.answer;
+      other.answer = apart.answer;
       const here = openAccounts([
         { url: wire.url, accountId: '1234567_SB1' },
         { url: `${wire.url}/`, accountId: '1234567-sb1' },
@@ -126,7 +119,7 @@ describe('several connections to one account', () => {
       ]);
       const [there] = openAccounts([{ url: other.url, accountId: '7654321' }]);
       await Promise.all([...here, ...here, ...here, there, there].map((connector) => connector?.count(recordType, signal)));
-      expect(busy).toMatchObject({ mostHere: 2, mostThere: 2 });
+      expect([usual.most(), apart.most()]).toEqual([2, 2]);
     } finally {
       await Promise.all([wire.stop(), other.stop()]);
     }

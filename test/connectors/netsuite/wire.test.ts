@@ -3,8 +3,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ErpError } from '../../../src/connectors/connector.ts';
 import { netsuite } from '../../../src/connectors/netsuite/connector.ts';
 import { openGuardedFetch } from '../../../src/core/guarded-fetch.ts';
+import { until } from '../../setup/until.ts';
 import {
   type Answer,
+  crowdedPlace,
   errorAnswer,
   invalidQuery,
   json,
@@ -77,14 +79,8 @@ describe('requests', () => {
   });
 
   it('never exceed the concurrency of the account, over all connections to it', async () => {
-    let open = 0;
-    let most = 0;
-    wire.answer = async () => {
-      most = Math.max(most, (open += 1));
-      await new Promise((done) => setTimeout(done, 20));
-      open -= 1;
-      return rowsAnswer([]);
-    };
+    const place = crowdedPlace(2, rowsAnswer([]));
+    wire.answer = place.answer;
     const ctx = {
       fetch: openGuardedFetch({ allowPrivateHosts: true }),
       clock: realClock,
@@ -98,7 +94,7 @@ describe('requests', () => {
     } as const;
     const connectors = [1, 2, 3].map(() => netsuite.open(ctx, settings, { privateKeyPem: testKey }));
     await Promise.all([...connectors, ...connectors].map((connector) => list(connector)));
-    expect(most).toBe(2);
+    expect(place.most()).toBe(2);
   });
 
   it('are signed afresh each time with token-based authentication', async () => {
@@ -264,7 +260,8 @@ describe('answers that are errors', () => {
   ];
   it.each(answers)('%s', async (_name, answer, expected) => {
     wire.answer = answer;
-    const error = await failureOf(list(openAt(wire.url, { erp: { requestTimeoutMs: 300, maxResponseBytes: 50_000 } })));
+    const requestTimeoutMs = 'code' in expected && expected.code === 'TIMEOUT' ? 1_000 : 10_000;
+    const error = await failureOf(list(openAt(wire.url, { erp: { requestTimeoutMs, maxResponseBytes: 50_000 } })));
     expect(error).toMatchObject({ retryAfterMs: null, ...expected });
     expect(error.fix).toMatch(/\w{3,}.*\.$/);
     expect(wire.seen).toHaveLength(1);
@@ -287,7 +284,8 @@ describe('answers that are errors', () => {
     const controller = new AbortController();
     const request = { recordType: customer, afterId: null, limit: 10, signal: controller.signal };
     const both = Promise.allSettled([connector.listIds(request), connector.listIds(request)]);
-    setTimeout(() => controller.abort(new Error('the run was cancelled')), 50);
+    await until(async () => wire.seen.length === 1 || undefined);
+    controller.abort(new Error('the run was cancelled'));
     expect(await both).toMatchObject([1, 2].map(() => ({ status: 'rejected', reason: { message: 'the run was cancelled' } })));
   });
 });

@@ -37,6 +37,24 @@ export const rowsAnswer = (items: readonly unknown[], hasMore = false, extra: ob
   ...extra,
 });
 
+/** An answer that is held back until `wanted` requests are there at once, and some time more, in which too many would come. */
+export function crowdedPlace(wanted: number, answer: object): { answer: Answer; most(): number } {
+  const crowd = Promise.withResolvers<void>();
+  let here = 0;
+  let most = 0;
+  return {
+    most: () => most,
+    answer: async () => {
+      most = Math.max(most, (here += 1));
+      if (here >= wanted) crowd.resolve();
+      await crowd.promise;
+      await new Promise((done) => setTimeout(done, 20));
+      here -= 1;
+      return answer;
+    },
+  };
+}
+
 export const errorAnswer = (status: number, code: string, detail: string): object => ({
   type: 'about:blank',
   title: 'Error',

@@ -8,7 +8,6 @@ import { type Api, apiOf } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { type DnsServer, startDns } from '../../setup/dns.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
-import { until } from '../../setup/until.ts';
 
 let dns: DnsServer;
 let database: TestDatabase;
@@ -101,7 +100,7 @@ describe('a pending domain', () => {
   it('is not looked at before it is due', async () => {
     const { body: fresh } = await api('post', domains, { hostname: 'fresh.example' });
     expect(await nextCheck(fresh)).toBeGreaterThan(50);
-    const almost = await add({ next_check_at: new Date(Date.now() + 5_000) });
+    const almost = await add({ next_check_at: new Date(Date.now() + 60_000) });
     await checks.tick();
     expect([timesAsked(fresh), timesAsked(almost)]).toEqual([0, 0]);
   });
@@ -168,11 +167,13 @@ describe('many due domains', () => {
     dns.set(silent.verification.name, 'silent');
     const many = await Promise.all(Array.from({ length: 12 }, () => add()));
     for (const domain of many) prove(domain);
-    const ticking = checks.tick();
-    await until(async () => ((await Promise.all(many.map(show))).every(({ status }) => status === 'verified') ? true : undefined), 4_000);
-    expect((await show(silent)).lastCheckedAt).toBeNull();
-    await ticking;
-    expect((await show(silent)).lastError).toContain('no answer in time');
+    await checks.tick();
+    const { lastError, lastCheckedAt } = await show(silent);
+    expect(lastError).toContain('no answer in time');
+    for (const domain of many) {
+      const { status, verifiedAt } = await show(domain);
+      expect([status, Date.parse(verifiedAt) < Date.parse(lastCheckedAt)]).toEqual(['verified', true]);
+    }
   });
 });
 
@@ -186,7 +187,7 @@ describe('stopping', () => {
     const start = performance.now();
     await checks.stop();
     await ticking;
-    expect(performance.now() - start).toBeLessThan(1_000);
+    expect(performance.now() - start).toBeLessThan(3_000); // a look-up takes five seconds to give up
     expect((await show(domain)).lastCheckedAt).toBeNull();
     expect(await nextCheck(domain)).toBeGreaterThan(30);
     await checks.tick();

@@ -126,7 +126,7 @@ describe('DELETE /organizations/{id}', () => {
     const deadline = performance.now() + 1_000;
     let status = (await read()).status;
     while (status !== 401 && performance.now() < deadline) status = (await read()).status;
-    expect(status).toBe(401);
+    expect(status === 401 ? status : (await read()).status).toBe(401);
   });
 
   it('is finished by the same request after a crash at any step', async () => {
@@ -167,15 +167,18 @@ describe('DELETE /organizations/{id}', () => {
     if (organization === undefined) throw new Error('no organization');
     const api = await ownerApi(organization.id);
     let seen = 0;
-    let deleted: number | null = null;
+    let removal: Promise<number> | null = null;
     erp.onCall = async (call) => {
       if (call.operation !== operation) return;
       seen += 1;
-      if (seen === nth) deleted = (await remove(api, organization)).status;
+      if (seen !== nth) return;
+      removal = remove(api, organization).then(({ status }) => status);
+      await removal;
     };
     await world.queue();
     await world.work(await world.claim());
-    expect(deleted).toBe(204);
+    // The run may end before the answer comes: it reads ahead, and what it writes meanwhile tells it that it is cancelled.
+    expect(await removal).toBe(204);
     expect([await left(organization.id), await hasSchema(organization.id)]).toEqual([{ audit_log: 1 }, false]);
     expect(lines).toEqual([]);
   });
