@@ -211,8 +211,9 @@ export function connectorOf(current: () => Rows, { onPage, onCount }: Hooks = {}
       return pageOf(ids, hasMore);
     },
     readByIds: async ({ ids }) => pageOf(known(ids), false),
-    listIds: async ({ afterId, limit }) => {
-      const { ids, hasMore } = after(afterId, limit, () => true);
+    listIds: async ({ afterId, changedSince, limit }) => {
+      const rows = current();
+      const { ids, hasMore } = after(afterId, limit, (n) => (changedSince ?? null) === null || rows.changedRecently(n));
       return { ids: ids.map(String), hasMore };
     },
     scan: async (request) => {
