@@ -9,7 +9,7 @@ import { from as copyFrom } from 'pg-copy-streams';
 import type { Page, SourceRecord } from '../src/connectors/connector.ts';
 import type { Ctx } from '../src/core/ctx.ts';
 import { planColumns, type RecordColumn } from '../src/warehouse/columns.ts';
-import { copyCell, encodeRecord } from '../src/warehouse/encode.ts';
+import { emptyCell, encodeRecord, rowColumns } from '../src/warehouse/encode.ts';
 import { buildIndexes } from '../src/warehouse/indexes.ts';
 import { createRecordTable } from '../src/warehouse/table.ts';
 import { type Company, openCompany, threeIndexes } from './sync-company.ts';
@@ -36,13 +36,14 @@ function held(record: SourceRecord | undefined): SourceRecord {
 
 const copyTable = `bench.${recordType.name}`;
 const names = (columns: readonly RecordColumn[]): string =>
-  ['id', 'generation', 'content_hash', ...columns.map(({ column }) => `"${column}"`)].join(', ');
+  ['id', 'generation', 'content_hash', ...rowColumns(columns).map((column) => `"${column}"`)].join(', ');
 
 async function writeCopyFile(file: string, columns: readonly RecordColumn[], records: Iterable<SourceRecord>): Promise<void> {
   function* lines() {
     for (const record of records) {
-      const { id, hash, cells } = encodeRecord(record, columns);
-      yield `${[id, '1', `\\x${hash.toString('hex')}`, ...cells].map(copyCell).join('\t')}\n`;
+      const encoded = encodeRecord(record, columns);
+      if (typeof encoded === 'string') throw new Error(encoded);
+      yield `${encoded.id}\t1\t\\\\x${encoded.hash}\t${encoded.row}\n`;
     }
   }
   await pipeline(lines, createWriteStream(file));
@@ -54,7 +55,7 @@ async function copyFile(pool: Pool, table: string, columns: readonly RecordColum
     await client.query("begin; set local statement_timeout = '15min'");
     await pipeline(
       createReadStream(file, { highWaterMark: 1 << 16 }),
-      client.query(copyFrom(`copy ${table} (${names(columns)}) from stdin`)),
+      client.query(copyFrom(`copy ${table} (${names(columns)}) from stdin (null ${emptyCell})`)),
     );
     await client.query('commit');
   } finally {

@@ -2,8 +2,8 @@
 // silence, what was deleted, and then the proof by number or by a complete scan. Each call does one bounded piece and writes down
 // how far it is, so that any process can go on from there.
 import { type OpenWhen, scannedFields } from '../connectors/connector.ts';
-import { isSoundId } from '../warehouse/encode.ts';
 import type { RunState, RunStep } from '../warehouse/run-row.ts';
+import { isSoundId } from '../warehouse/soundness.ts';
 import { quoted } from '../warehouse/table.ts';
 import { columnsToCompare, differs, fieldsToScan } from './compare.ts';
 import { readApproved, readFeed } from './find-deletions.ts';
