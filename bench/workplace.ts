@@ -53,6 +53,8 @@ export async function inWorkplace(work: (folder: string) => Promise<boolean>): P
     process.on(signal, () => {
       if (interrupted) return;
       interrupted = true;
+      // What the work was at fails under its feet now.
+      process.on('uncaughtException', () => undefined);
       void clear(folder).finally(() => process.exit(code));
     });
   }
@@ -60,7 +62,6 @@ export async function inWorkplace(work: (folder: string) => Promise<boolean>): P
     if (!interrupted) console.error(error);
     return false;
   });
-  // What the work was at fails under its feet then; the handler ends the process.
   if (interrupted) return new Promise(() => undefined);
   await clear(folder);
   process.exit(good ? 0 : 1);
