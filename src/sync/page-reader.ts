@@ -40,7 +40,7 @@ function repeatedIds(records: readonly SourceRecord[]): Set<string> {
 }
 
 /** So many records are encoded at a stretch: requests that this process serves wait no longer than that takes. */
-const stretch = 100;
+const stretch = 50;
 
 /** What came, once it is sure that each record is what it claims to be: a bad one is rejected, the others of its page go on. */
 export async function toStaged(page: Page, target: Target): Promise<StagedPage> {
