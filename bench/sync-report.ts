@@ -58,16 +58,15 @@ const goal = (measure: string, unit: string, digits: number, wanted: Goal, value
   ...plain(measure, unit, digits, values),
   goal: wanted,
 });
+const ratio = (measure: string, wanted: Goal, values: readonly number[]): Line => goal(measure, '', 2, wanted, values);
 const atMost = (bound: number): Goal => ({ target: bound, floor: bound, atMost: true });
 
 function goalLines({ rounds, parsing, memory, reads }: Measured): Line[] {
   const ratios = (of: (round: Round) => number): number[] => rounds.map(of);
   const parsed = median(parsing);
   return [
-    goal(
+    ratio(
       'first load, received page → published, rate / COPY',
-      '',
-      2,
       { target: 0.65, floor: 0.55 },
       ratios(({ seconds }) => seconds.copyFirst / seconds.first),
     ),
@@ -77,32 +76,24 @@ function goalLines({ rounds, parsing, memory, reads }: Measured): Line[] {
       2,
       ratios(({ seconds }) => seconds.copyFirst / (seconds.first + parsed)),
     ),
-    goal(
+    ratio(
       'new rows merged into a live table, rate / COPY',
-      '',
-      2,
       { target: 0.5, floor: 0.5 },
       ratios(({ seconds }) => seconds.copyNew / seconds.added),
     ),
-    goal(
+    ratio(
       're-sync, 1 % changed, rate / COPY',
-      '',
-      2,
       { target: 2, floor: 1.5 },
       ratios(({ seconds }) => seconds.copyFirst / seconds.again),
     ),
-    goal(
+    ratio(
       'WAL of that re-sync / of an ON CONFLICT merge',
-      '',
-      2,
       atMost(0.2),
       ratios(({ walBytes }) => walBytes.again / walBytes.merge),
     ),
     goal('RSS, peak of the service, largest of the three sizes', ' MB', 0, atMost(200), [Math.max(...memory.map(({ peak }) => peak))]),
-    goal(
+    ratio(
       'p99 of reads at 30 % of saturation while half of the records are published, and a second on / idle p99',
-      '',
-      2,
       atMost(2),
       reads.map(({ publish, idle }) => publish.p99 / idle.p99),
     ),

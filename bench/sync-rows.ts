@@ -179,6 +179,17 @@ const madeAtOnceMs = 1;
 /** `onPage` is called as soon as a page is ready to be handed over, and after the last one with null. */
 export type Hooks = { readonly onPage?: (page: Page) => void; readonly onCount?: () => void };
 
+type Wanted = (n: number) => boolean;
+function idsAfter({ count }: Rows, afterId: string | null, limit: number, wanted: Wanted): { ids: number[]; hasMore: boolean } {
+  const ids: number[] = [];
+  for (let n = Number(afterId ?? 0) + 1; n <= count; n += 1) {
+    if (!wanted(n)) continue;
+    if (ids.length === limit) return { ids, hasMore: true };
+    ids.push(n);
+  }
+  return { ids, hasMore: false };
+}
+
 export function connectorOf(current: () => Rows, { onPage, onCount }: Hooks = {}): Connector {
   const pageOf = async (ids: readonly number[], hasMore: boolean): Promise<Page> => {
     const rows = current();
@@ -193,16 +204,6 @@ export function connectorOf(current: () => Rows, { onPage, onCount }: Hooks = {}
     const page = { records, rejected: [], lastId: ids.length === 0 ? null : String(ids.at(-1)), hasMore };
     onPage?.(page);
     return page;
-  };
-  const after = (afterId: string | null, limit: number, wanted: (n: number) => boolean): { ids: number[]; hasMore: boolean } => {
-    const ids: number[] = [];
-    const { count } = current();
-    for (let n = Number(afterId ?? 0) + 1; n <= count; n += 1) {
-      if (!wanted(n)) continue;
-      if (ids.length === limit) return { ids, hasMore: true };
-      ids.push(n);
-    }
-    return { ids, hasMore: false };
   };
   const known = (ids: readonly string[]): number[] =>
     ids
@@ -219,18 +220,18 @@ export function connectorOf(current: () => Rows, { onPage, onCount }: Hooks = {}
     },
     readPage: async ({ afterId, changedSince, limit }) => {
       const rows = current();
-      const { ids, hasMore } = after(afterId, limit, (n) => changedSince === null || rows.changedRecently(n));
+      const { ids, hasMore } = idsAfter(rows, afterId, limit, (n) => changedSince === null || rows.changedRecently(n));
       return pageOf(ids, hasMore);
     },
     readByIds: async ({ ids }) => pageOf(known(ids), false),
     listIds: async ({ afterId, changedSince, limit }) => {
       const rows = current();
-      const { ids, hasMore } = after(afterId, limit, (n) => (changedSince ?? null) === null || rows.changedRecently(n));
+      const { ids, hasMore } = idsAfter(rows, afterId, limit, (n) => (changedSince ?? null) === null || rows.changedRecently(n));
       return { ids: ids.map(String), hasMore };
     },
     scan: async (request) => {
       if (request.ids !== undefined) return pageOf(known(request.ids), false);
-      const { ids, hasMore } = after(request.afterId, request.limit, () => true);
+      const { ids, hasMore } = idsAfter(current(), request.afterId, request.limit, () => true);
       return pageOf(ids, hasMore);
     },
     deletedSince: async () => ({ available: true, deleted: [] }),
