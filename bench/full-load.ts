@@ -1,7 +1,5 @@
 // Loads a whole data folder through the service and proves it: time, memory of the service, and every record once with the same
 // sums as the files, to the penny. Usage: npm run bench:load -- <folder>
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
 import { readConfig } from '../src/config.ts';
@@ -12,6 +10,7 @@ import { openDatabase, type Service, startService } from '../src/service.ts';
 import { millionths, type Sums, sumFolder } from './csv-sums.ts';
 import { startErpProcess } from './erp-process.ts';
 import { newOrganization } from './organization.ts';
+import { inWorkplace } from './workplace.ts';
 
 const limits = { seconds: 300, rssMegabytes: 250 };
 const field = (name: string, source: string) => ({ name, source, description: '' });
@@ -93,8 +92,22 @@ async function walk(base: string, headers: Record<string, string>, resource: str
 
 const shown = (sums: Sums): string => JSON.stringify(sums, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
 
-async function main(folder: string): Promise<boolean> {
-  const dataDir = await mkdtemp(path.join(tmpdir(), 'portal-bench-'));
+/** Whether what is served sums up to what the files hold. */
+async function isEqual(url: string, headers: Record<string, string>, folder: string): Promise<boolean> {
+  const expected = await sumFolder(folder);
+  let equal = true;
+  for (const { name, recordType } of endpoints) {
+    const read = await walk(url, headers, name);
+    const same = shown(read) === shown(expected[recordType] ?? read);
+    equal &&= same;
+    console.log(
+      `${same ? 'equal' : 'DIFFERENT'} ${recordType}: ${shown(read)}${same ? '' : ` instead of ${shown(expected[recordType] ?? read)}`}`,
+    );
+  }
+  return equal;
+}
+
+async function main(folder: string, dataDir: string): Promise<boolean> {
   const opened = await openDatabase({ DATA_DIR: dataDir, DATABASE_URL: undefined, WAREHOUSE_URL: undefined });
   if (opened.embedded === undefined) throw new Error('no embedded PostgreSQL');
   const account = await startErpProcess({
@@ -132,20 +145,11 @@ async function main(folder: string): Promise<boolean> {
       `loaded in ${seconds.toFixed(1)} s (limit ${limits.seconds}), peak RSS of the service ${megabytes.toFixed(0)} MB (limit ${limits.rssMegabytes})`,
     );
     await publish(service, organization.id, call);
-    const expected = await sumFolder(folder);
-    for (const { name, recordType } of endpoints) {
-      const read = await walk(service.url, { authorization: `Bearer ${organization.key}`, 'x-tenant-id': organization.id }, name);
-      const same = shown(read) === shown(expected[recordType] ?? read);
-      good &&= same;
-      console.log(
-        `${same ? 'equal' : 'DIFFERENT'} ${recordType}: ${shown(read)}${same ? '' : ` instead of ${shown(expected[recordType] ?? read)}`}`,
-      );
-    }
+    good &&= await isEqual(service.url, { authorization: `Bearer ${organization.key}`, 'x-tenant-id': organization.id }, folder);
   } finally {
     await service.stop();
     await account.stop();
     await opened.embedded.stop();
-    await rm(dataDir, { recursive: true, force: true });
   }
   return good;
 }
@@ -155,4 +159,4 @@ if (folder === undefined) {
   console.error('Usage: npm run bench:load -- <folder of data>');
   process.exit(2);
 }
-process.exit((await main(path.resolve(folder))) ? 0 : 1);
+await inWorkplace((dataDir) => main(path.resolve(folder), dataDir));

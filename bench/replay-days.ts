@@ -1,7 +1,5 @@
 // The last days of a data folder, one by one with a run of every sync after each, against the same data read at once: both warehouses
 // must hold the same rows. Usage: npm run bench:replay -- <folder> [days, 30 unless told]
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
 import { readConfig } from '../src/config.ts';
@@ -14,6 +12,7 @@ import { readState } from '../src/warehouse/generation.ts';
 import { tenantSchema } from '../src/warehouse/tenant-schema.ts';
 import { lastDayOf } from './csv-sums.ts';
 import { newOrganization } from './organization.ts';
+import { inWorkplace } from './workplace.ts';
 
 const recordTypes = ['customer', 'item', 'invoice', 'creditMemo'];
 const Identified = z.object({ id: z.string() });
@@ -85,8 +84,7 @@ async function replay(service: Service, daily: Company, from: string): Promise<v
   console.log(`${runs} incremental runs in ${((performance.now() - startedMs) / 1000).toFixed(1)} s: ${JSON.stringify(changed)}`);
 }
 
-async function main(folder: string, days: number): Promise<boolean> {
-  const dataDir = await mkdtemp(path.join(tmpdir(), 'portal-bench-'));
+async function main(folder: string, days: number, dataDir: string): Promise<boolean> {
   const opened = await openDatabase({ DATA_DIR: dataDir, DATABASE_URL: undefined, WAREHOUSE_URL: undefined });
   if (opened.embedded === undefined) throw new Error('no embedded PostgreSQL');
   const from = dayAfter(await lastDayOf(folder), 1 - days);
@@ -128,7 +126,6 @@ async function main(folder: string, days: number): Promise<boolean> {
     await service.stop();
     for (const account of accounts) await account.stop();
     await opened.embedded.stop();
-    await rm(dataDir, { recursive: true, force: true });
   }
   return equal;
 }
@@ -138,4 +135,4 @@ if (folder === undefined || !/^\d{1,3}$/.test(days)) {
   console.error('Usage: npm run bench:replay -- <folder of data> [days]');
   process.exit(2);
 }
-process.exit((await main(path.resolve(folder), Number(days))) ? 0 : 1);
+await inWorkplace((dataDir) => main(path.resolve(folder), Number(days), dataDir));

@@ -39,14 +39,13 @@ const assertSucceeded = (row: RunRow): RunRow => {
   return row;
 };
 
-export async function openCompany(ctx: Ctx, indexes = threeIndexes): Promise<Company> {
-  const { id: organizationId, key } = await newOrganization(ctx);
-  const tenant = { db: ctx.db, organizationId };
+/** Gives the id of its configuration. */
+async function setUp(ctx: Ctx, organizationId: string, indexes: readonly IndexSpec[]): Promise<string> {
   const schema = tenantSchema(organizationId);
   const configId = newId();
   await createTenantSchema(ctx, organizationId);
   await rememberIndexes(ctx.db.control, schema, recordType.name, indexes);
-  await inTransaction(tenant, (tx) =>
+  await inTransaction({ db: ctx.db, organizationId }, (tx) =>
     tx('sync_configs').insert({
       id: configId,
       organization_id: organizationId,
@@ -57,6 +56,14 @@ export async function openCompany(ctx: Ctx, indexes = threeIndexes): Promise<Com
       deletions: 'reconcile',
     }),
   );
+  return configId;
+}
+
+export async function openCompany(ctx: Ctx, indexes = threeIndexes): Promise<Company> {
+  const { id: organizationId, key } = await newOrganization(ctx);
+  const tenant = { db: ctx.db, organizationId };
+  const schema = tenantSchema(organizationId);
+  const configId = await setUp(ctx, organizationId, indexes);
   const row = async (runId: string): Promise<RunRow> => {
     const found = await inTransaction(tenant, (tx) => findRun(tx, organizationId, runId));
     if (found === undefined) throw new Error('the run is gone');

@@ -6,8 +6,8 @@ import { z } from 'zod';
 import type { Address } from '../src/db/connect.ts';
 import { managementClient } from '../src/demo/management-client.ts';
 import { isFinal } from '../src/sync/run-state.ts';
-import { openCompany } from './sync-company.ts';
-import { startServiceProcess } from './sync-service.ts';
+import { type Company, openCompany } from './sync-company.ts';
+import { type ServiceProcess, startServiceProcess } from './sync-service.ts';
 import type { Bench } from './sync-throughput.ts';
 
 const share = 0.3;
@@ -127,7 +127,36 @@ async function publishVersion(url: string, key: string): Promise<void> {
   }
 }
 
-/** One round per entry: each changes every second record. */
+type Reading = {
+  readonly company: Company;
+  readonly service: ServiceProcess;
+  readonly records: number;
+  readonly ask: Ask;
+  readonly saturation: number;
+};
+
+/** Idle first, then while a run changes every second record. */
+async function readWhilePublishing({ company, service, records, ask, saturation }: Reading, version: number): Promise<ReadsResult> {
+  const quiet = askSteadily(ask, saturation * share);
+  await wait(idleMs);
+  const idle = quantilesOf((await quiet.stop()).map(({ tookMs }) => tookMs));
+  await service.setAccount({ count: records, changesEvery: 2, version });
+  const busy = askSteadily(ask, saturation * share);
+  const runId = await company.queue('incremental');
+  let publishingMs = Number.NaN;
+  for (let { status } = await company.row(runId); !isFinal(status); { status } = await company.row(runId)) {
+    if (status === 'publishing' && Number.isNaN(publishingMs)) publishingMs = performance.now();
+    await wait(10);
+  }
+  const { counts } = await company.ended(runId, patienceMs);
+  if (counts?.updated !== Math.floor(records / 2)) throw new Error(`the run changed ${counts?.updated} records`);
+  await wait(afterwardsMs);
+  const timed = await busy.stop();
+  const took = (from: number): number[] => timed.flatMap(({ dueMs, tookMs }) => (dueMs >= from ? [tookMs] : []));
+  return { saturation, idle, run: quantilesOf(took(0)), publish: quantilesOf(took(publishingMs)) };
+}
+
+/** One round per entry. */
 export async function measureReads(bench: Bench, address: Address, rounds: number): Promise<ReadsResult[]> {
   const { ctx, admin, records } = bench;
   // The version brings three of its own.
@@ -141,25 +170,8 @@ export async function measureReads(bench: Bench, address: Address, rounds: numbe
     await saturate(ask, 16); // warms up
     const saturation = await saturate(ask, 16);
     const results: ReadsResult[] = [];
-    for (let version = 1; version <= rounds; version += 1) {
-      const quiet = askSteadily(ask, saturation * share);
-      await wait(idleMs);
-      const idle = quantilesOf((await quiet.stop()).map(({ tookMs }) => tookMs));
-      await service.setAccount({ count: records, changesEvery: 2, version });
-      const busy = askSteadily(ask, saturation * share);
-      const runId = await company.queue('incremental');
-      let publishingMs = Number.NaN;
-      for (let { status } = await company.row(runId); !isFinal(status); { status } = await company.row(runId)) {
-        if (status === 'publishing' && Number.isNaN(publishingMs)) publishingMs = performance.now();
-        await wait(10);
-      }
-      const { counts } = await company.ended(runId, patienceMs);
-      if (counts?.updated !== Math.floor(records / 2)) throw new Error(`the run changed ${counts?.updated} records`);
-      await wait(afterwardsMs);
-      const timed = await busy.stop();
-      const took = (from: number): number[] => timed.flatMap(({ dueMs, tookMs }) => (dueMs >= from ? [tookMs] : []));
-      results.push({ saturation, idle, run: quantilesOf(took(0)), publish: quantilesOf(took(publishingMs)) });
-    }
+    for (let version = 1; version <= rounds; version += 1)
+      results.push(await readWhilePublishing({ company, service, records, ask, saturation }, version));
     return results;
   } finally {
     await service.kill();

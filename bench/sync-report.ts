@@ -47,95 +47,122 @@ function verdictOf({ goal, values }: Line): 'met' | 'above the floor' | 'missed'
   return reaches(goal.target) ? 'met' : reaches(goal.floor) ? 'above the floor' : 'missed';
 }
 
-function linesOf({ records, rounds, parsing, memory, resume, reads }: Measured): Line[] {
-  const ratio = (measure: string, goal: Goal | null, of: (round: Round) => number): Line => ({
-    measure,
-    goal,
-    unit: '',
-    values: rounds.map(of),
-    digits: 2,
-  });
-  const plain = (measure: string, unit: string, digits: number, values: readonly number[]): Line => ({
-    measure,
-    goal: null,
-    unit,
-    values,
-    digits,
-  });
+const plain = (measure: string, unit: string, digits: number, values: readonly number[]): Line => ({
+  measure,
+  goal: null,
+  unit,
+  values,
+  digits,
+});
+const goal = (measure: string, unit: string, digits: number, wanted: Goal, values: readonly number[]): Line => ({
+  ...plain(measure, unit, digits, values),
+  goal: wanted,
+});
+const ratio = (measure: string, wanted: Goal, values: readonly number[]): Line => goal(measure, '', 2, wanted, values);
+const atMost = (bound: number): Goal => ({ target: bound, floor: bound, atMost: true });
+
+function goalLines({ rounds, parsing, memory, reads }: Measured): Line[] {
+  const ratios = (of: (round: Round) => number): number[] => rounds.map(of);
   const parsed = median(parsing);
-  const sizes = memory.map(({ peak }) => peak);
-  const thousand = (of: keyof Round['seconds']): number[] => rounds.map(({ seconds }) => records / seconds[of] / 1000);
   return [
     ratio(
       'first load, received page → published, rate / COPY',
       { target: 0.65, floor: 0.55 },
-      ({ seconds }) => seconds.copyFirst / seconds.first,
+      ratios(({ seconds }) => seconds.copyFirst / seconds.first),
     ),
-    ratio("first load with NetSuite's parsing added", null, ({ seconds }) => seconds.copyFirst / (seconds.first + parsed)),
-    ratio('new rows merged into a live table, rate / COPY', { target: 0.5, floor: 0.5 }, ({ seconds }) => seconds.copyNew / seconds.added),
-    ratio('re-sync, 1 % changed, rate / COPY', { target: 2, floor: 1.5 }, ({ seconds }) => seconds.copyFirst / seconds.again),
+    plain(
+      "first load with NetSuite's parsing added",
+      '',
+      2,
+      ratios(({ seconds }) => seconds.copyFirst / (seconds.first + parsed)),
+    ),
+    ratio(
+      'new rows merged into a live table, rate / COPY',
+      { target: 0.5, floor: 0.5 },
+      ratios(({ seconds }) => seconds.copyNew / seconds.added),
+    ),
+    ratio(
+      're-sync, 1 % changed, rate / COPY',
+      { target: 2, floor: 1.5 },
+      ratios(({ seconds }) => seconds.copyFirst / seconds.again),
+    ),
     ratio(
       'WAL of that re-sync / of an ON CONFLICT merge',
-      { target: 0.2, floor: 0.2, atMost: true },
-      ({ walBytes }) => walBytes.again / walBytes.merge,
+      atMost(0.2),
+      ratios(({ walBytes }) => walBytes.again / walBytes.merge),
     ),
-    {
-      measure: 'RSS, peak of the service, largest of the three sizes',
-      goal: { target: 200, floor: 200, atMost: true },
-      unit: ' MB',
-      values: [Math.max(...sizes)],
-      digits: 0,
-    },
-    {
-      measure: 'p99 of reads at 30 % of saturation while half of the records are published, and a second on / idle p99',
-      goal: { target: 2, floor: 2, atMost: true },
-      unit: '',
-      values: reads.map(({ publish, idle }) => publish.p99 / idle.p99),
-      digits: 2,
-    },
+    goal('RSS, peak of the service, largest of the three sizes', ' MB', 0, atMost(200), [Math.max(...memory.map(({ peak }) => peak))]),
+    ratio(
+      'p99 of reads at 30 % of saturation while half of the records are published, and a second on / idle p99',
+      atMost(2),
+      reads.map(({ publish, idle }) => publish.p99 / idle.p99),
+    ),
     plain(
       'the same over the whole run, reading and staging included',
       '',
       2,
       reads.map(({ run, idle }) => run.p99 / idle.p99),
     ),
+  ];
+}
+
+function processLines({ rounds, memory, resume: { leaseMs, kills } }: Measured): Line[] {
+  const commits = (quantile: 'p50' | 'p99'): number[] => rounds.map(({ commitsMs }) => quantilesOf(commitsMs)[quantile]);
+  const seconds = (of: (kill: Measured['resume']['kills'][number]) => number): number[] => kills.map((kill) => of(kill) / 1000);
+  return [
     ...memory.map(({ count, idle, peak }) => plain(`RSS, peak at ${count} records (idle ${idle.toFixed(0)} MB)`, ' MB', 0, [peak])),
+    plain('page of 1,000 committed, p50 of each round', ' ms', 1, commits('p50')),
+    plain('page of 1,000 committed, p99 of each round', ' ms', 1, commits('p99')),
     plain(
-      'page of 1,000 committed, p50 of each round',
-      ' ms',
-      1,
-      rounds.map(({ commitsMs }) => quantilesOf(commitsMs).p50),
-    ),
-    plain(
-      'page of 1,000 committed, p99 of each round',
-      ' ms',
-      1,
-      rounds.map(({ commitsMs }) => quantilesOf(commitsMs).p99),
-    ),
-    plain(
-      `kill -9 → first page of another process, lease of ${resume.leaseMs / 1000} s included`,
+      `kill -9 → first page of another process, lease of ${leaseMs / 1000} s included`,
       ' s',
       2,
-      resume.kills.map(({ totalMs }) => totalMs / 1000),
+      seconds(({ totalMs }) => totalMs),
     ),
     plain(
       'of which what was left of the lease',
       ' s',
       2,
-      resume.kills.map(({ leaseLeftMs }) => leaseLeftMs / 1000),
+      seconds(({ leaseLeftMs }) => leaseLeftMs),
     ),
     plain(
       'and the rest',
       ' s',
       2,
-      resume.kills.map(({ totalMs, leaseLeftMs }) => (totalMs - leaseLeftMs) / 1000),
+      seconds(({ totalMs, leaseLeftMs }) => totalMs - leaseLeftMs),
     ),
-    plain('COPY, thousand rows/s', '', 1, thousand('copyFirst')),
-    plain('first load, thousand rows/s', '', 1, thousand('first')),
-    plain('COPY into the live table, thousand rows/s', '', 1, thousand('copyNew')),
-    plain('new rows merged, thousand rows/s', '', 1, thousand('added')),
-    plain('re-sync, thousand rows/s', '', 1, thousand('again')),
-    plain('ON CONFLICT merge of the same rows, thousand rows/s', '', 1, thousand('merge')),
+  ];
+}
+
+function rateLines({ records, rounds, parsing, reads }: Measured): Line[] {
+  const rate = (measure: string, of: keyof Round['seconds']): Line =>
+    plain(
+      `${measure}, thousand rows/s`,
+      '',
+      1,
+      rounds.map(({ seconds }) => records / seconds[of] / 1000),
+    );
+  const cpu = (measure: string, of: keyof Round['cpu'], where: 'here' | 'postgres'): Line =>
+    plain(
+      `processor time per row, ${measure}`,
+      ' µs',
+      1,
+      rounds.map((round) => (round.cpu[of][where] * 1e6) / records),
+    );
+  return [
+    rate('COPY', 'copyFirst'),
+    rate('first load', 'first'),
+    rate('COPY into the live table', 'copyNew'),
+    rate('new rows merged', 'added'),
+    rate('re-sync', 'again'),
+    rate('ON CONFLICT merge of the same rows', 'merge'),
+    cpu('COPY, PostgreSQL', 'copyFirst', 'postgres'),
+    cpu('first load, PostgreSQL', 'first', 'postgres'),
+    cpu('first load, Node.js', 'first', 'here'),
+    cpu('new rows merged, PostgreSQL', 'added', 'postgres'),
+    cpu('new rows merged, Node.js', 'added', 'here'),
+    cpu('re-sync, PostgreSQL', 'again', 'postgres'),
+    cpu('re-sync, Node.js', 'again', 'here'),
     plain(
       'WAL of the re-sync',
       ' MB',
@@ -157,6 +184,8 @@ function linesOf({ records, rounds, parsing, memory, resume, reads }: Measured):
     ),
   ];
 }
+
+const linesOf = (measured: Measured): Line[] => [...goalLines(measured), ...processLines(measured), ...rateLines(measured)];
 
 const settingNames = [
   'server_version',

@@ -1,5 +1,6 @@
 // The records of the sync bench, told by number alone so that any process can make the same ones: 40 columns (37 fields, three
 // of them with a label, one with three lines), about 850 bytes of text, much like an invoice. And a connector that hands them out as any ERP's would.
+import { setImmediate as otherWork } from 'node:timers/promises';
 import {
   type Connector,
   type FieldMetadata,
@@ -172,25 +173,37 @@ export const lazyRows = (count: number, versionOf: (n: number) => number): Rows 
   changedRecently: (n) => versionOf(n) > 0,
 });
 
-/** `onRead` is called as soon as a page is ready to be handed over, and after the last one with null. */
+/** Making records is no work of the service, so requests don't wait for it longer than this; those that are held take no time. */
+const madeAtOnceMs = 1;
+
+/** `onPage` is called as soon as a page is ready to be handed over, and after the last one with null. */
 export type Hooks = { readonly onPage?: (page: Page) => void; readonly onCount?: () => void };
 
+type Wanted = (n: number) => boolean;
+function idsAfter({ count }: Rows, afterId: string | null, limit: number, wanted: Wanted): { ids: number[]; hasMore: boolean } {
+  const ids: number[] = [];
+  for (let n = Number(afterId ?? 0) + 1; n <= count; n += 1) {
+    if (!wanted(n)) continue;
+    if (ids.length === limit) return { ids, hasMore: true };
+    ids.push(n);
+  }
+  return { ids, hasMore: false };
+}
+
 export function connectorOf(current: () => Rows, { onPage, onCount }: Hooks = {}): Connector {
-  const pageOf = (ids: readonly number[], hasMore: boolean): Page => {
+  const pageOf = async (ids: readonly number[], hasMore: boolean): Promise<Page> => {
     const rows = current();
-    const page = { records: ids.map((n) => rows.record(n)), rejected: [], lastId: ids.length === 0 ? null : String(ids.at(-1)), hasMore };
+    const records: SourceRecord[] = [];
+    let sinceMs = performance.now();
+    for (const n of ids) {
+      records.push(rows.record(n));
+      if (performance.now() - sinceMs < madeAtOnceMs) continue;
+      await otherWork();
+      sinceMs = performance.now();
+    }
+    const page = { records, rejected: [], lastId: ids.length === 0 ? null : String(ids.at(-1)), hasMore };
     onPage?.(page);
     return page;
-  };
-  const after = (afterId: string | null, limit: number, wanted: (n: number) => boolean): { ids: number[]; hasMore: boolean } => {
-    const ids: number[] = [];
-    const { count } = current();
-    for (let n = Number(afterId ?? 0) + 1; n <= count; n += 1) {
-      if (!wanted(n)) continue;
-      if (ids.length === limit) return { ids, hasMore: true };
-      ids.push(n);
-    }
-    return { ids, hasMore: false };
   };
   const known = (ids: readonly string[]): number[] =>
     ids
@@ -207,17 +220,18 @@ export function connectorOf(current: () => Rows, { onPage, onCount }: Hooks = {}
     },
     readPage: async ({ afterId, changedSince, limit }) => {
       const rows = current();
-      const { ids, hasMore } = after(afterId, limit, (n) => changedSince === null || rows.changedRecently(n));
+      const { ids, hasMore } = idsAfter(rows, afterId, limit, (n) => changedSince === null || rows.changedRecently(n));
       return pageOf(ids, hasMore);
     },
     readByIds: async ({ ids }) => pageOf(known(ids), false),
-    listIds: async ({ afterId, limit }) => {
-      const { ids, hasMore } = after(afterId, limit, () => true);
+    listIds: async ({ afterId, changedSince, limit }) => {
+      const rows = current();
+      const { ids, hasMore } = idsAfter(rows, afterId, limit, (n) => (changedSince ?? null) === null || rows.changedRecently(n));
       return { ids: ids.map(String), hasMore };
     },
     scan: async (request) => {
       if (request.ids !== undefined) return pageOf(known(request.ids), false);
-      const { ids, hasMore } = after(request.afterId, request.limit, () => true);
+      const { ids, hasMore } = idsAfter(current(), request.afterId, request.limit, () => true);
       return pageOf(ids, hasMore);
     },
     deletedSince: async () => ({ available: true, deleted: [] }),

@@ -9,7 +9,7 @@ import { from as copyFrom } from 'pg-copy-streams';
 import type { Page, SourceRecord } from '../src/connectors/connector.ts';
 import type { Ctx } from '../src/core/ctx.ts';
 import { planColumns, type RecordColumn } from '../src/warehouse/columns.ts';
-import { copyCell, encodeRecord } from '../src/warehouse/encode.ts';
+import { emptyCell, encodeRecord, rowColumns } from '../src/warehouse/encode.ts';
 import { buildIndexes } from '../src/warehouse/indexes.ts';
 import { createRecordTable } from '../src/warehouse/table.ts';
 import { type Company, openCompany, threeIndexes } from './sync-company.ts';
@@ -36,13 +36,14 @@ function held(record: SourceRecord | undefined): SourceRecord {
 
 const copyTable = `bench.${recordType.name}`;
 const names = (columns: readonly RecordColumn[]): string =>
-  ['id', 'generation', 'content_hash', ...columns.map(({ column }) => `"${column}"`)].join(', ');
+  ['id', 'generation', 'content_hash', ...rowColumns(columns).map((column) => `"${column}"`)].join(', ');
 
 async function writeCopyFile(file: string, columns: readonly RecordColumn[], records: Iterable<SourceRecord>): Promise<void> {
   function* lines() {
     for (const record of records) {
-      const { id, hash, cells } = encodeRecord(record, columns);
-      yield `${[id, '1', `\\x${hash.toString('hex')}`, ...cells].map(copyCell).join('\t')}\n`;
+      const encoded = encodeRecord(record, columns);
+      if (typeof encoded === 'string') throw new Error(encoded);
+      yield `${encoded.id}\t1\t\\\\x${encoded.hash}\t${encoded.row}\n`;
     }
   }
   await pipeline(lines, createWriteStream(file));
@@ -54,7 +55,7 @@ async function copyFile(pool: Pool, table: string, columns: readonly RecordColum
     await client.query("begin; set local statement_timeout = '15min'");
     await pipeline(
       createReadStream(file, { highWaterMark: 1 << 16 }),
-      client.query(copyFrom(`copy ${table} (${names(columns)}) from stdin`)),
+      client.query(copyFrom(`copy ${table} (${names(columns)}) from stdin (null ${emptyCell})`)),
     );
     await client.query('commit');
   } finally {
@@ -158,68 +159,104 @@ async function prepareCopyTable({ ctx, admin }: Bench): Promise<RecordColumn[]> 
 const changesEvery = 100;
 const noCpu: Cpu = { here: Number.NaN, postgres: Number.NaN };
 
+type Sides = { readonly seconds: number; readonly cpu: Cpu };
+type Step = Bench & { readonly company: Company; readonly columns: readonly RecordColumn[]; readonly file: string };
+
+/** The same rows by COPY and by the engine, each after a checkpoint. */
+async function inTurns(step: Step, rows: Rows, mode: 'full' | 'incremental', copyFirst: boolean) {
+  const { admin, columns, file, company, records } = step;
+  const sides: { copy: Sides; engine: Sides } = { copy: { seconds: 0, cpu: noCpu }, engine: { seconds: 0, cpu: noCpu } };
+  let commitsMs: readonly number[] = [];
+  const copy = async () => {
+    let seconds = 0;
+    const cpu = await cpuOf(admin, async () => {
+      seconds = await timed(() => copyFile(admin, copyTable, columns, file));
+    });
+    sides.copy = { seconds, cpu };
+  };
+  const engine = async () => {
+    let seconds = 0;
+    const cpu = await cpuOf(admin, async () => {
+      ({ seconds, commitsMs } = await runEngine(step, company, mode, rows, records));
+    });
+    sides.engine = { seconds, cpu };
+  };
+  for (const side of copyFirst ? [copy, engine] : [engine, copy]) {
+    await admin.query('checkpoint');
+    await side();
+  }
+  return { ...sides, commitsMs };
+}
+
+/** A full run over records of which one in a hundred changed, and an ON CONFLICT merge of the same rows. */
+async function resync(step: Step, rows: Rows) {
+  const { admin, columns, file, company, records } = step;
+  // Settled tables, so that no vacuum falls into one side's time and WAL.
+  await admin.query(`vacuum analyze ${await company.table()}`);
+  await admin.query(`vacuum analyze ${copyTable}`);
+  await admin.query('checkpoint');
+  let seconds = 0;
+  let cpu = noCpu;
+  const againBytes = await walOf(admin, async () => {
+    cpu = await cpuOf(admin, async () => {
+      ({ seconds } = await runEngine(step, company, 'full', rows, Math.floor(records / changesEvery)));
+    });
+  });
+  await admin.query('checkpoint');
+  let merge = 0;
+  const mergeBytes = await walOf(admin, async () => {
+    merge = await timed(() => mergeByConflict(step, columns, file));
+  });
+  return { seconds, cpu, merge, walBytes: { again: againBytes, merge: mergeBytes } };
+}
+
 /** One round; the two sides take turns at going first. */
 export async function runRound(bench: Bench, round: number): Promise<Round> {
   const { ctx, admin, folder, records } = bench;
   const company = await openCompany(ctx);
   const columns = await prepareCopyTable(bench);
-  const file = path.join(folder, 'rows.copy');
-  const commitsMs: number[] = [];
-  const inTurns = async (rows: Rows, mode: 'full' | 'incremental') => {
-    const times = { copy: 0, engine: 0, copyCpu: noCpu, engineCpu: noCpu };
-    const copy = async () => {
-      times.copyCpu = await cpuOf(admin, async () => {
-        times.copy = await timed(() => copyFile(admin, copyTable, columns, file));
-      });
-    };
-    const engine = async () => {
-      times.engineCpu = await cpuOf(admin, async () => {
-        const timing = await runEngine(bench, company, mode, rows, records);
-        times.engine = timing.seconds;
-        commitsMs.push(...timing.commitsMs);
-      });
-    };
-    for (const step of round % 2 === 0 ? [copy, engine] : [engine, copy]) {
-      await admin.query('checkpoint');
-      await step();
-    }
-    return times;
-  };
+  const step: Step = { ...bench, company, columns, file: path.join(folder, 'rows.copy') };
+  const copyFirst = round % 2 === 0;
 
   let ready = makeAll(1, records);
-  await writeCopyFile(file, columns, ready);
-  const first = await inTurns({ count: records, record: (n) => held(ready[n - 1]), changedRecently: () => false }, 'full');
+  const rowsOf = (count: number, changedRecently: Rows['changedRecently'], before = 0): Rows => ({
+    count,
+    record: (n) => held(ready[n - 1 - before]),
+    changedRecently,
+  });
+  await writeCopyFile(step.file, columns, ready);
+  const first = await inTurns(
+    step,
+    rowsOf(records, () => false),
+    'full',
+    copyFirst,
+  );
 
   for (let n = changesEvery; n <= records; n += changesEvery) ready[n - 1] = makeRecord(n, 1);
-  await writeCopyFile(file, columns, ready);
-  const resync: Rows = { count: records, record: (n) => held(ready[n - 1]), changedRecently: (n) => n % changesEvery === 0 };
-  let again = 0;
-  let againCpu = noCpu;
-  // Settled tables, so that no vacuum falls into one side's time and WAL.
-  await admin.query(`vacuum analyze ${await company.table()}`);
-  await admin.query(`vacuum analyze ${copyTable}`);
-  await admin.query('checkpoint');
-  const walAgain = await walOf(admin, async () => {
-    againCpu = await cpuOf(admin, async () => {
-      again = (await runEngine(bench, company, 'full', resync, Math.floor(records / changesEvery))).seconds;
-    });
-  });
-  let merge = 0;
-  await admin.query('checkpoint');
-  const walMerge = await walOf(admin, async () => {
-    merge = await timed(() => mergeByConflict(bench, columns, file));
-  });
+  await writeCopyFile(step.file, columns, ready);
+  const again = await resync(
+    step,
+    rowsOf(records, (n) => n % changesEvery === 0),
+  );
 
   ready = makeAll(records + 1, records);
-  await writeCopyFile(file, columns, ready);
-  const more: Rows = { count: 2 * records, record: (n) => held(ready[n - 1 - records]), changedRecently: (n) => n > records };
-  const added = await inTurns(more, 'incremental');
+  await writeCopyFile(step.file, columns, ready);
+  const more = rowsOf(2 * records, (n) => n > records, records);
+  const added = await inTurns(step, more, 'incremental', copyFirst);
 
   await admin.query(`drop schema ${company.schema} cascade`);
+  const { copy, engine } = first;
   return {
-    seconds: { copyFirst: first.copy, first: first.engine, again, merge, copyNew: added.copy, added: added.engine },
-    walBytes: { again: walAgain, merge: walMerge },
-    commitsMs,
-    cpu: { copyFirst: first.copyCpu, first: first.engineCpu, again: againCpu, copyNew: added.copyCpu, added: added.engineCpu },
+    seconds: {
+      copyFirst: copy.seconds,
+      first: engine.seconds,
+      again: again.seconds,
+      merge: again.merge,
+      copyNew: added.copy.seconds,
+      added: added.engine.seconds,
+    },
+    walBytes: again.walBytes,
+    commitsMs: [...first.commitsMs, ...added.commitsMs],
+    cpu: { copyFirst: copy.cpu, first: engine.cpu, again: again.cpu, copyNew: added.copy.cpu, added: added.engine.cpu },
   };
 }

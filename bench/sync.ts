@@ -1,8 +1,5 @@
 // How fast and how light a sync is, as ratios from one run, with its verdict; the table goes into bench/RESULTS.md.
-// Usage: npm run bench:sync -- [records, 200000 unless told] [rounds, 3] [all, or throughput alone, without a table]
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
+// Usage: npm run bench:sync -- [records, 200000 unless told] [rounds, 3] [all, or throughput or reads alone, without a table]
 import { Pool } from 'pg';
 import { readConfig } from '../src/config.ts';
 import type { Ctx } from '../src/core/ctx.ts';
@@ -12,6 +9,7 @@ import { measureMemory, measureResume } from './sync-processes.ts';
 import { measureReads } from './sync-reads.ts';
 import { type Measured, report } from './sync-report.ts';
 import { type Bench, type Round, runRound } from './sync-throughput.ts';
+import { inWorkplace } from './workplace.ts';
 
 const leaseMs = 5_000;
 const shortLease = (ctx: Ctx): Ctx => ({
@@ -47,34 +45,29 @@ async function measure(bench: Bench, address: OpenDatabase['data'], rounds: numb
   return { records, rounds: timed, parsing, memory, resume: { leaseMs, kills }, reads };
 }
 
-async function main(records: number, rounds: number, only: string): Promise<boolean> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'portal-bench-'));
+async function main(folder: string, records: number, rounds: number, only: string): Promise<boolean> {
   const opened = await openDatabase({ DATA_DIR: folder, DATABASE_URL: undefined, WAREHOUSE_URL: undefined });
   if (opened.embedded === undefined || typeof opened.data === 'string') throw new Error('no embedded PostgreSQL');
   const config = readConfig({ DATA_DIR: folder, LOG_LEVEL: 'warn', RATE_LIMIT_PER_MINUTE: '100000', ENCRYPTION_KEY: undefined });
   const { ctx, close } = await openCtx(config, opened);
   const admin = new Pool({ ...opened.embedded.connection, database: opened.data.database });
+  admin.on('error', () => undefined);
+  const bench: Bench = { ctx, admin, folder, records };
   try {
-    if (only === 'throughput') {
-      await repeat(rounds, 'round', (round) => runRound({ ctx, admin, folder, records }, round));
-      return true;
-    }
-    return await report(
-      await measure({ ctx, admin, folder, records }, opened.data, rounds),
-      admin,
-      ctx.clock.now().toISOString().slice(0, 10),
-    );
+    if (only === 'all') return await report(await measure(bench, opened.data, rounds), admin, ctx.clock.now().toISOString().slice(0, 10));
+    if (only === 'throughput') await repeat(rounds, 'round', (round) => runRound(bench, round));
+    else console.log('reads', JSON.stringify(await measureReads(bench, opened.data, rounds)));
+    return true;
   } finally {
     await admin.end();
     await close();
     await opened.embedded.stop();
-    await rm(folder, { recursive: true, force: true });
   }
 }
 
 const [records = '200000', rounds = '3', only = 'all'] = process.argv.slice(2);
-if (!/^\d{4,7}$/.test(records) || !/^[1-9]$/.test(rounds)) {
-  console.error('Usage: npm run bench:sync -- [records] [rounds] [all | throughput]');
+if (!/^\d{4,7}$/.test(records) || !/^[1-9]$/.test(rounds) || !['all', 'throughput', 'reads'].includes(only)) {
+  console.error('Usage: npm run bench:sync -- [records] [rounds] [all | throughput | reads]');
   process.exit(2);
 }
-process.exit((await main(Number(records), Number(rounds), only)) ? 0 : 1);
+await inWorkplace((folder) => main(folder, Number(records), Number(rounds), only));

@@ -65,7 +65,6 @@ const DEFAULT_SETTINGS: Record<string, string> = {
   max_wal_senders: '0',
   max_logical_replication_workers: '0',
   max_wal_size: '2GB',
-  wal_compression: 'on',
   checkpoint_timeout: '15min',
   timezone: 'UTC',
   log_timezone: 'UTC',

@@ -3,7 +3,7 @@
 import type { TenantCtx } from '../core/ctx.ts';
 import { inDataTransaction } from '../db/transaction.ts';
 import { readState } from '../warehouse/generation.ts';
-import { buildIndexes, dropRefusingIndexes, wantedIndexes } from '../warehouse/indexes.ts';
+import { buildIndexes, dropRefusingIndexes, type IndexSpec, wantedIndexes } from '../warehouse/indexes.ts';
 import { publishRun } from '../warehouse/publish.ts';
 import { isFresh, LostLease, type PublishOutcome, type RunState } from '../warehouse/run-row.ts';
 import { dropRetiredTables, quoted } from '../warehouse/table.ts';
@@ -50,14 +50,23 @@ async function makeWay(ctx: TenantCtx, schema: string, state: RunState, error: u
   return true;
 }
 
+/**
+ * What the planner must know at once: of a table that goes live, the columns of its indexes, by which alone versions filter and sort;
+ * of staged rows, what they are compared by. All else autovacuum looks at soon, as this doesn't count as having looked.
+ */
+async function analyze(ctx: TenantCtx, schema: string, state: RunState, indexes: readonly IndexSpec[]): Promise<void> {
+  const names = state.columns.map(({ column }) => quoted(column));
+  const indexed = names.filter((name) => indexes.some(({ expression }) => expression.includes(name)));
+  const columns = isFresh(state) ? ['id', ...indexed] : ['run_id', 'id', 'content_hash'];
+  await ctx.db.control.raw(`analyze ${schema}.${quoted(state.targetTable)} (${columns.join(', ')})`);
+}
+
 /** Repeats after an index made way; each time there is one less. */
 export async function publish(ctx: TenantCtx, config: ConfigRow, state: RunState): Promise<PublishOutcome> {
   const schema = tenantSchema(ctx.organizationId);
-  if (isFresh(state))
-    await buildIndexes(ctx.db.control, schema, state.targetTable, await wantedIndexes(ctx.db.control, schema, state.recordType), false);
-  // Of staged rows only what they are compared by; a table that goes live is read by every column.
-  const columns = isFresh(state) ? '' : ' (run_id, id, content_hash)';
-  await ctx.db.control.raw(`analyze ${schema}.${quoted(state.targetTable)}${columns}`);
+  const indexes = await wantedIndexes(ctx.db.control, schema, state.recordType);
+  if (isFresh(state)) await buildIndexes(ctx.db.control, schema, state.targetTable, indexes, false);
+  await analyze(ctx, schema, state, indexes);
   for (;;) {
     try {
       return await publishOnce(ctx, config, schema, state);

@@ -45,6 +45,15 @@ export async function countOwn(own: Own, state: RunState): Promise<number> {
   return Number(row?.count ?? 0);
 }
 
+/**
+ * Those of these ids that `place` has. By value, so that PostgreSQL looks each of them up: joined with them, it would go through all that
+ * the run has staged so far, of which it knows nothing, for each page anew.
+ */
+const idsIn = (place: string, state: RunState, ids: string): string =>
+  `select p.id::text as id from ${place} p where p.id = any(${ids}::${typeOf(state)}[])`;
+const askable = (ids: readonly string[], { plan }: RunState): readonly string[] =>
+  plan.idType === 'text' ? ids : ids.filter((id) => /^-?\d{1,18}$/.test(id));
+
 /** Those of these ids that the table has, or the run staged, or a rejection names. */
 export async function knownIds(own: Own, state: RunState, ids: readonly string[]): Promise<string[]> {
   if (ids.length === 0) return [];
@@ -52,12 +61,12 @@ export async function knownIds(own: Own, state: RunState, ids: readonly string[]
   const { table, staging } = places(own, state);
   const rows = await query<{ id: string }>(
     own,
-    `select w.id from unnest($1::text[]) w(id) where exists (select from ${table} t where t.id = ${asId('w.id', state)})
-       or exists (select from ${staging} s where s.run_id = $2 and s.id = ${asId('w.id', state)})
-       or exists (select from ${schema}.rejections r where r.record_type = $3 and r.id = w.id)`,
-    [ids, state.runId, state.recordType],
+    `${idsIn(table, state, '$1')} union ${idsIn(staging, state, '$1')} and p.run_id = $2
+     union select r.id from ${schema}.rejections r where r.record_type = $3 and r.id = any($4::text[])`,
+    [askable(ids, state), state.runId, state.recordType, ids],
   );
-  return rows.map(({ id }) => id);
+  const known = new Set(rows.map(({ id }) => id));
+  return ids.filter((id) => known.has(id));
 }
 
 /** Those of these ids that this run has not read. */
@@ -67,11 +76,12 @@ export async function unreadOf(own: Own, state: RunState, ids: readonly string[]
   const { staging } = places(own, state);
   const rows = await query<{ id: string }>(
     own,
-    `select w.id from unnest($1::text[]) w(id) where not exists (select from ${staging} s where s.run_id = $2 and s.id = ${asId('w.id', state)})
-       and not exists (select from ${schema}.rejections r where r.record_type = $3 and r.run_id = $2 and r.id = w.id)`,
-    [ids, state.runId, state.recordType],
+    `${idsIn(staging, state, '$1')} and p.run_id = $2
+     union select r.id from ${schema}.rejections r where r.record_type = $3 and r.run_id = $2 and r.id = any($4::text[])`,
+    [askable(ids, state), state.runId, state.recordType, ids],
   );
-  return rows.map(({ id }) => id);
+  const read = new Set(rows.map(({ id }) => id));
+  return ids.filter((id) => !read.has(id));
 }
 
 /** Records that could not be stored when they were read last, and that this run has not read yet. */

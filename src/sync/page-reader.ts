@@ -3,9 +3,9 @@
 // it is written in its turn.
 import { setImmediate as otherWork } from 'node:timers/promises';
 import type { Connector, Page, PageRequest, RejectedRecord, SourceRecord } from '../connectors/connector.ts';
-import type { RecordColumn } from '../warehouse/columns.ts';
-import { type EncodedRecord, encodeRecord, findUnsound, isSoundId, tellable } from '../warehouse/encode.ts';
+import { type EncodedRecord, encodeRecord } from '../warehouse/encode.ts';
 import type { RunState } from '../warehouse/run-row.ts';
+import { isSoundId, tellable } from '../warehouse/soundness.ts';
 import type { StagedPage } from '../warehouse/staging.ts';
 
 export type ReadyPage = StagedPage & {
@@ -17,18 +17,6 @@ type Target = Pick<RunState, 'columns'> & { readonly plan: Pick<RunState['plan']
 /** `changedSince` null reads all. */
 export type PageReader = (afterId: string | null, changedSince: string | null) => Promise<ReadyPage>;
 
-/** So many records are encoded at a stretch: requests that this process serves wait no longer than that takes. */
-const stretch = 100;
-
-async function encodeAll(records: readonly SourceRecord[], columns: readonly RecordColumn[]): Promise<EncodedRecord[]> {
-  const encoded: EncodedRecord[] = [];
-  for (let start = 0; start < records.length; start += stretch) {
-    if (start > 0) await otherWork();
-    for (const record of records.slice(start, start + stretch)) encoded.push(encodeRecord(record, columns));
-  }
-  return encoded;
-}
-
 const longestReason = 500;
 const rejection = (id: unknown, code: string, message: string): RejectedRecord => ({
   id: tellable(id, 200),
@@ -36,13 +24,12 @@ const rejection = (id: unknown, code: string, message: string): RejectedRecord =
   message: tellable(message, longestReason),
 });
 
-/** Why a record can't be taken as it came; null when it can. */
-function refuse(record: SourceRecord, state: Target, repeated: ReadonlySet<string>): RejectedRecord | null {
-  const { idType } = state.plan;
+/** The record's row, or why it can't be taken as it came. */
+function take(record: SourceRecord, { columns, plan: { idType } }: Target, repeated: ReadonlySet<string>): EncodedRecord | RejectedRecord {
   if (!isSoundId(record.id, idType)) return rejection(record.id, 'ID_UNREADABLE', `The id is no ${idType} id`);
   if (repeated.has(record.id)) return rejection(record.id, 'DUPLICATE_ID', 'The ERP gave more than one record with this id');
-  const problem = findUnsound(record, state.columns);
-  return problem === null ? null : rejection(record.id, 'VALUE_UNREADABLE', problem);
+  const encoded = encodeRecord(record, columns);
+  return typeof encoded === 'string' ? rejection(record.id, 'VALUE_UNREADABLE', encoded) : encoded;
 }
 
 function repeatedIds(records: readonly SourceRecord[]): Set<string> {
@@ -52,17 +39,26 @@ function repeatedIds(records: readonly SourceRecord[]): Set<string> {
   return repeated;
 }
 
+/** So many records are encoded at a stretch: requests that this process serves wait no longer than that takes. */
+const stretch = 50;
+
 /** What came, once it is sure that each record is what it claims to be: a bad one is rejected, the others of its page go on. */
-export async function toStaged(page: Page, state: Target): Promise<StagedPage> {
+export async function toStaged(page: Page, target: Target): Promise<StagedPage> {
   const repeated = repeatedIds(page.records);
-  const refused = page.records.flatMap((record) => refuse(record, state, repeated) ?? []);
-  const told = page.rejected.map(({ id, code, message }) => rejection(id, code, message));
-  const rejected = new Map([...refused, ...told].map((record) => [record.id, record]));
+  const records: EncodedRecord[] = [];
+  const rejected = new Map<string, RejectedRecord>();
+  for (const [index, record] of page.records.entries()) {
+    if (index > 0 && index % stretch === 0) await otherWork();
+    const taken = take(record, target, repeated);
+    if ('row' in taken) records.push(taken);
+    else rejected.set(taken.id, taken);
+  }
+  for (const { id, code, message } of page.rejected) {
+    const told = rejection(id, code, message);
+    rejected.set(told.id, told);
+  }
   return {
-    records: await encodeAll(
-      rejected.size === 0 ? page.records : page.records.filter(({ id }) => !rejected.has(tellable(id, 200))),
-      state.columns,
-    ),
+    records: rejected.size === 0 ? records : records.filter(({ id }) => !rejected.has(tellable(id, 200))),
     rejected: [...rejected.values()],
     lastId: page.lastId,
     hasMore: page.hasMore,

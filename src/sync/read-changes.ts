@@ -1,9 +1,9 @@
 // The reading half of an incremental run, step by step: what changed, what was rejected before, what is open and changes in
 // silence, what was deleted, and then the proof by number or by a complete scan. Each call does one bounded piece and writes down
 // how far it is, so that any process can go on from there.
-import { type OpenWhen, scannedFields } from '../connectors/connector.ts';
-import { isSoundId } from '../warehouse/encode.ts';
+import { type Connector, type OpenWhen, scannedFields } from '../connectors/connector.ts';
 import type { RunState, RunStep } from '../warehouse/run-row.ts';
+import { isSoundId } from '../warehouse/soundness.ts';
 import { quoted } from '../warehouse/table.ts';
 import { columnsToCompare, differs, fieldsToScan } from './compare.ts';
 import { readApproved, readFeed } from './find-deletions.ts';
@@ -35,6 +35,28 @@ const readPage: Step = async (reading, state) => {
 };
 
 const listAtOnce = 1_000;
+/** So many pages of ids are compared before that is written down: listed again, they cost little, and mostly nothing is missing. */
+const listsPerNote = 10;
+
+type Listed = { readonly missing: readonly string[]; readonly lastId: string | null; readonly hasMore: boolean };
+
+/** The next pages of ids, up to and with the first one that has an id which this run has not read. */
+async function findUnread(reading: Reading, state: RunState, list: (afterId: string | null) => ReturnType<Connector['listIds']>) {
+  let found: Listed = { missing: [], lastId: state.checkpoint, hasMore: true };
+  let from = state.checkpoint;
+  for (let pages = 0; pages < listsPerNote && found.hasMore && found.missing.length === 0; pages += 1) {
+    from = found.lastId;
+    const { ids: listed, hasMore } = await list(from);
+    reading.signal.throwIfAborted();
+    // What is no id of this type was rejected with its page, and can't be asked for.
+    const ids = listed.filter((id) => isSoundId(id, state.plan.idType));
+    const lastId = ids.at(-1) ?? null;
+    checkOnward({ hasMore, lastId }, from);
+    found = { missing: await unreadOf(reading, state, ids), lastId, hasMore };
+  }
+  return { ...found, from };
+}
+
 /**
  * What changed is listed by id alone, and every id must have been read: a record that is locked comes in no page, and a count of all
  * records does not miss it. What is listed, is asked for by id, does not come, and is still listed then, fails the run.
@@ -43,17 +65,11 @@ const compareListed: Step = async (reading, state) => {
   const { connector, recordType, signal } = reading;
   const { since } = state.plan;
   const changedSince = since === null ? null : new Date(since);
-  const list = () => connector.listIds({ recordType, afterId: state.checkpoint, changedSince, limit: listAtOnce, signal });
-  const { ids: listed, hasMore } = await list();
-  signal.throwIfAborted();
-  // What is no id of this type was rejected with its page, and can't be asked for.
-  const ids = listed.filter((id) => isSoundId(id, state.plan.idType));
-  const lastId = ids.at(-1) ?? null;
-  checkOnward({ hasMore, lastId }, state.checkpoint);
-  const missing = await unreadOf(reading, state, ids);
+  const list = (afterId: string | null) => connector.listIds({ recordType, afterId, changedSince, limit: listAtOnce, signal });
+  const { missing, lastId, hasMore, from } = await findUnread(reading, state, list);
   const { state: read, absent } = await reread(reading, state, missing, null);
   if (absent.length > 0) {
-    const still = new Set((await list()).ids);
+    const still = new Set((await list(from)).ids);
     const locked = absent.filter((id) => still.has(id));
     if (locked.length > 0) throw unresolved(locked);
   }

@@ -2,8 +2,8 @@
 import { type Connector, ErpError, type RecordTypeMetadata } from '../connectors/connector.ts';
 import type { TenantCtx } from '../core/ctx.ts';
 import { inDataTransaction } from '../db/transaction.ts';
-import { isSoundId, tellable } from '../warehouse/encode.ts';
 import { LostLease, type RunPlan, type RunState } from '../warehouse/run-row.ts';
+import { isSoundId, tellable } from '../warehouse/soundness.ts';
 import { type AbsentRecord, findUnstorable, isUnstorable, type StagedPage, stagePage } from '../warehouse/staging.ts';
 import { Cancelled } from './interruption.ts';
 import { type PageReader, toStaged } from './page-reader.ts';

@@ -1,10 +1,140 @@
-// Turns a record of the ERP into the cells of its row, exactly: no value passes through a binary float. Also draws the hash of
-// its content, by which an unchanged record is recognized and left alone.
+// Turns a record of the ERP into its row in the text format of COPY, exactly: no value passes through a binary float. Also draws
+// the hash of its content, by which an unchanged record is recognized and left alone. By far the most records hold nothing that
+// needs a second look: they are joined, and one pattern over the whole row says so; all others go cell by cell.
 import { hash as digest } from 'node:crypto';
 import type { SourceLine, SourceRecord, SourceValue } from '../connectors/connector.ts';
 import type { ColumnType, LineField, RecordColumn } from './columns.ts';
+import { type CellType, dayForm, findUnsound, numberForm, timeForm } from './soundness.ts';
 
-export type EncodedRecord = { readonly id: string; readonly hash: Buffer; readonly cells: readonly (string | null)[] };
+/** `hash`: 32 hex digits. `row`: the cells of `rowColumns` as COPY takes them, with `emptyCell` for those without a value. */
+export type EncodedRecord = { readonly id: string; readonly hash: string; readonly row: string };
+
+/** No sound text holds it as it is, so that it can't be taken for a value, as `\N` could. */
+const empty = '\u0001';
+/** The same as an SQL literal, for COPY. */
+export const emptyCell = "e'\\x01'";
+
+type Slot = RecordColumn & { readonly lineParts: readonly LinePart[] };
+type LinePart = LineField & { readonly head: string };
+type Layout = {
+  /** What makes the content, by column name; behind it the columns of a former type, which repeat some of it. */
+  readonly slots: readonly Slot[];
+  readonly contentCount: number;
+  /** Of a row in which every cell is sound, and none needs an escape. */
+  readonly plain: RegExp;
+  /** Filled anew for each record, so that nothing is left to collect. */
+  readonly cells: string[];
+  /** The names of the columns that are filled, by which ones are not. */
+  readonly names: Map<string, string>;
+};
+
+const plainText = '[^\\\\\\u0000-\\u001f\\ud800-\\udfff]*';
+const plainForms: Readonly<Record<ColumnType, string>> = {
+  text: plainText,
+  number: numberForm,
+  integer: '-?\\d{1,18}',
+  boolean: 'true|false',
+  date: dayForm,
+  time: timeForm,
+  lines: plainText,
+};
+
+function layOut(columns: readonly RecordColumn[]): Layout {
+  const content = columns.filter(({ state }) => state !== 'replaced').sort((a, b) => (a.column < b.column ? -1 : 1));
+  const slots = [...content, ...columns.filter(({ state }) => state === 'replaced')].map((column) => ({
+    ...column,
+    lineParts: (column.lineFields ?? []).map((field) => ({ ...field, head: `${JSON.stringify(field.name)}:` })),
+  }));
+  const cells = slots.map(({ type, state }) => (state === 'replaced' ? plainText : plainForms[type]));
+  const plain = new RegExp(`^${cells.map((form) => `(?:${form}|${empty})`).join('\\t')}$`);
+  return { slots, contentCount: content.length, plain, cells: slots.map(() => ''), names: new Map() };
+}
+/** A run hands over the same columns with each of its records. */
+const layouts = new WeakMap<readonly RecordColumn[], Layout>();
+function layoutOf(columns: readonly RecordColumn[]): Layout {
+  const known = layouts.get(columns);
+  if (known !== undefined) return known;
+  const made = layOut(columns);
+  layouts.set(columns, made);
+  return made;
+}
+
+/** The names of the columns whose cells make up a row, in their order. */
+export const rowColumns = (columns: readonly RecordColumn[]): string[] => layoutOf(columns).slots.map(({ column }) => column);
+
+const patternsKept = 1_000;
+function filledNames({ slots, contentCount, names }: Layout, empties: string): string {
+  const known = names.get(empties);
+  if (known !== undefined) return known;
+  const filled = slots.slice(0, contentCount).filter((_, index) => !empties.includes(String.fromCharCode(index)));
+  const made = `${filled.map(({ column }) => column).join()}\n`;
+  if (names.size === patternsKept) names.clear();
+  names.set(empties, made);
+  return made;
+}
+
+/**
+ * Of the filled cells behind the names of their columns, so that a new column rewrites only the records that fill it. Whoever changes
+ * this rewrites every record at its next reading. `empties` has the character of each empty cell's index.
+ */
+function hashOf(layout: Layout, content: string, empties: string): string {
+  const filled = empties === '' ? content : `${content}\t`.replaceAll(`${empty}\t`, '').slice(0, -1);
+  return digest('sha256', filledNames(layout, empties) + filled, 'hex').slice(0, 32);
+}
+
+const isPlainText = /^[^"\\\u0000-\u001f\ud800-\udfff]*$/;
+const isNumber = new RegExp(`^${numberForm}$`);
+const isShortInteger = /^(?:0|-?[1-9]\d{0,17})$/;
+const isDay = new RegExp(`^${dayForm}$`);
+const isTime = new RegExp(`^${timeForm}$`);
+
+/** A line's value as JSON; null when it needs a second look. */
+function plainMember(value: string, type: CellType): string | null {
+  if (type === 'number') return isNumber.test(value) ? value : null;
+  if (type === 'integer') return isShortInteger.test(value) ? value : null;
+  if (type === 'boolean') return value === 'true' || value === 'false' ? value : null;
+  const form = type === 'date' ? isDay : type === 'time' ? isTime : isPlainText;
+  return form.test(value) ? `"${value}"` : null;
+}
+
+function plainLines(lines: readonly SourceLine[], parts: readonly LinePart[]): string | null {
+  let text = '';
+  for (const line of lines) {
+    let members = '';
+    for (const { name, type, head } of parts) {
+      const value: unknown = line[name];
+      if (value === null || value === undefined || typeof value === 'function') continue;
+      const member = typeof value === 'string' ? plainMember(value, type) : null;
+      if (member === null) return null;
+      members += members === '' ? head + member : `,${head}${member}`;
+    }
+    text += text === '' ? `{${members}}` : `,{${members}}`;
+  }
+  return `[${text}]`;
+}
+
+/** Undefined: needs a second look. */
+function plainCell({ values, labels, lines }: SourceRecord, { part, field, lineParts }: Slot): string | undefined {
+  if (part === 'lines') return lines === null ? empty : (plainLines(lines, lineParts) ?? undefined);
+  const value: unknown = part === 'label' ? labels[field] : values[field];
+  if (typeof value === 'string') return value === empty ? undefined : value;
+  return value === null || value === undefined || typeof value === 'function' ? empty : undefined;
+}
+
+/** Null when a value needs a second look. */
+function encodePlain(record: SourceRecord, layout: Layout): EncodedRecord | null {
+  const { slots, contentCount, cells, plain } = layout;
+  if (contentCount < slots.length) return null;
+  let empties = '';
+  for (const [index, slot] of slots.entries()) {
+    const cell = plainCell(record, slot);
+    if (cell === undefined) return null;
+    if (cell === empty) empties += String.fromCharCode(index);
+    cells[index] = cell;
+  }
+  const row = cells.join('\t');
+  return plain.test(row) ? { id: record.id, hash: hashOf(layout, row, empties), row } : null;
+}
 
 /** A field may be called `constructor`: what every object has by that name is no value of it. */
 const textOf = (value: unknown): SourceValue => (typeof value === 'string' ? value : null);
@@ -16,25 +146,21 @@ function jsonValue(value: string, type: LineField['type']): string {
 }
 
 function lineCell(line: SourceLine, fields: readonly LineField[]): string {
-  const members: string[] = [];
-  for (const { name, type } of fields) {
+  const members = fields.flatMap(({ name, type }) => {
     const value = textOf(line[name]);
-    if (value === null) continue;
-    members.push(`${JSON.stringify(name)}:${jsonValue(value, type)}`);
-  }
+    return value === null ? [] : `${JSON.stringify(name)}:${jsonValue(value, type)}`;
+  });
   return `{${members.join()}}`;
 }
 
-const linesCell = (lines: readonly SourceLine[], fields: readonly LineField[]): string =>
-  `[${lines.map((line) => lineCell(line, fields)).join()}]`;
-
 function cellOf(record: SourceRecord, column: RecordColumn): SourceValue {
-  if (column.part === 'lines') return record.lines === null ? null : linesCell(record.lines, column.lineFields ?? []);
+  if (column.part === 'lines')
+    return record.lines === null ? null : `[${record.lines.map((line) => lineCell(line, column.lineFields ?? [])).join()}]`;
   const value = textOf((column.part === 'label' ? record.labels : record.values)[column.field]);
   return column.state === 'replaced' ? convertible(value, column.type) : value;
 }
 
-const isDay = (text: string): boolean => {
+const isCalendarDay = (text: string): boolean => {
   const day = new Date(`${text}T00:00:00Z`);
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text);
 };
@@ -43,101 +169,29 @@ const forms: Readonly<Record<ColumnType, (text: string) => boolean>> = {
   number: (text) => /^-?\d{1,40}(\.\d{1,40})?$/.test(text),
   integer: (text) => /^-?\d{1,18}$/.test(text),
   boolean: (text) => text === 'true' || text === 'false',
-  date: (text) => /^\d{4}-\d{2}-\d{2}$/.test(text) && text > '0001' && isDay(text),
-  time: (text) => /^\d{4}-\d{2}-\d{2}T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$/.test(text) && text > '0001' && isDay(text.slice(0, 10)),
+  date: (text) => isDay.test(text) && text > '0001' && isCalendarDay(text),
+  time: (text) => /^\d{4}-\d{2}-\d{2}T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$/.test(text) && text > '0001' && isCalendarDay(text.slice(0, 10)),
   lines: () => false,
 };
 /** A column of a former type takes what can be told in that type without loss, and nothing else. */
 const convertible = (value: SourceValue, type: ColumnType): SourceValue => (value !== null && forms[type](value) ? value : null);
 
-/** PostgreSQL would take some of what these refuse: `NaN`, `now`, `1e400`, and half of a character as another one. */
-const sound: Readonly<Record<Exclude<ColumnType, 'lines'>, (text: string) => boolean>> = {
-  text: (text) => text.isWellFormed() && !text.includes('\0'),
-  number: (text) => /^-?\d{1,400}(?:\.\d{1,400})?$/.test(text),
-  integer: forms.integer,
-  boolean: forms.boolean,
-  date: (text) => /^\d{4}-\d{2}-\d{2}$/.test(text),
-  time: (text) => /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/.test(text),
-};
-const problems: Readonly<Record<Exclude<ColumnType, 'lines'>, string>> = {
-  text: 'holds a character that can not be stored',
-  number: 'is not a number in plain digits',
-  integer: 'is not an integer of at most 18 digits',
-  boolean: 'is neither true nor false',
-  date: 'is not a date',
-  time: 'is not a time in UTC',
-};
-
-function problemOf(value: unknown, type: Exclude<ColumnType, 'lines'>): string | null {
-  if (value === null || value === undefined || typeof value === 'function') return null;
-  if (typeof value !== 'string') return `is of type ${typeof value} instead of a text`;
-  return sound[type](value) ? null : problems[type];
-}
-
-function lineProblem(lines: readonly SourceLine[], fields: readonly LineField[]): string | null {
-  for (const [index, line] of lines.entries())
-    for (const { name, type } of fields) {
-      const problem = problemOf(line[name], type);
-      if (problem !== null) return `line ${index + 1}: ${name} ${problem}`;
-    }
-  return null;
-}
-
-/** The first value that is not what its field's type says, in words; null when all are. A connector should have found it. */
-export function findUnsound({ values, labels, lines }: SourceRecord, columns: readonly RecordColumn[]): string | null {
-  for (const { field, part, type, state, lineFields } of columns) {
-    const value = part === 'label' ? labels[field] : values[field];
-    // By far the most cells end here: this is asked of every value that is ever read.
-    if (state === 'replaced' || (type !== 'lines' && typeof value === 'string' && sound[type](value))) continue;
-    const problem = type === 'lines' ? lineProblem(lines ?? [], lineFields ?? []) : problemOf(value, type);
-    if (problem !== null) return `${part === 'label' ? 'the label of ' : ''}${field} ${problem}`;
-  }
-  return null;
-}
-
-const integerId = /^(?:0|-?[1-9]\d{0,17})$/;
-const longestId = 200;
-/** In the one way of writing it, so that equal ids are equal texts. */
-export const isSoundId = (id: unknown, idType: 'integer' | 'text'): boolean =>
-  typeof id === 'string' &&
-  (idType === 'integer' ? integerId.test(id) : id !== '' && id.length <= longestId && id.isWellFormed() && !id.includes('\0'));
-
-/** Any text in a form that can be stored and shown, for ids and reasons of what is rejected. */
-export const tellable = (text: unknown, most: number): string => String(text).slice(0, most).toWellFormed().replaceAll('\0', '\ufffd');
-
-/** Which cells make the content, in the order of their columns' names; a replaced column repeats what the one in its place says. */
-type Content = { readonly index: number; readonly pair: [name: string, cell: string] };
-const contentOf = (columns: readonly RecordColumn[]): readonly Content[] =>
-  columns
-    .flatMap(({ column, state }, index): Content[] => (state === 'replaced' ? [] : [{ index, pair: [column, ''] }]))
-    .sort(({ pair: [a] }, { pair: [b] }) => (a < b ? -1 : 1));
-/** A run hands over the same columns with each of its records; the pairs are filled anew for each, and leave nothing to collect. */
-const contents = new WeakMap<readonly RecordColumn[], readonly Content[]>();
-function contentCells(columns: readonly RecordColumn[]): readonly Content[] {
-  const known = contents.get(columns);
-  if (known !== undefined) return known;
-  const made = contentOf(columns);
-  contents.set(columns, made);
-  return made;
-}
-
-/** Empty cells are left out of the hash, so that a new column rewrites only the records that fill it. */
-export function encodeRecord(record: SourceRecord, columns: readonly RecordColumn[]): EncodedRecord {
-  const cells = columns.map((column) => cellOf(record, column));
-  const content: Content['pair'][] = [];
-  for (const { index, pair } of contentCells(columns)) {
-    const cell = cells[index] ?? null;
-    if (cell === null) continue;
-    pair[1] = cell;
-    content.push(pair);
-  }
-  return { id: record.id, hash: digest('sha256', JSON.stringify(content), 'buffer').subarray(0, 16), cells };
-}
-
-const special: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };
-
-const isSpecial = /[\\\t\n\r]/;
+const special: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r', [empty]: '\\001' };
 
 /** One cell in the text format of COPY. */
 export const copyCell = (cell: string | null): string =>
-  cell === null ? '\\N' : isSpecial.test(cell) ? cell.replaceAll(/[\\\t\n\r]/g, (found) => special[found] ?? found) : cell;
+  cell === null ? empty : cell.replaceAll(/[\\\t\n\r\u0001]/g, (found) => special[found] ?? found);
+
+function encodeCells(record: SourceRecord, layout: Layout): EncodedRecord {
+  const { slots, contentCount } = layout;
+  const cells = slots.map((slot) => copyCell(cellOf(record, slot)));
+  const content = cells.slice(0, contentCount);
+  const empties = content.map((cell, index) => (cell === empty ? String.fromCharCode(index) : '')).join('');
+  return { id: record.id, hash: hashOf(layout, content.join('\t'), empties), row: cells.join('\t') };
+}
+
+/** The record's row, or in words why it can't have one. */
+export function encodeRecord(record: SourceRecord, columns: readonly RecordColumn[]): EncodedRecord | string {
+  const layout = layoutOf(columns);
+  return encodePlain(record, layout) ?? findUnsound(record, columns) ?? encodeCells(record, layout);
+}

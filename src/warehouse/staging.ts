@@ -6,7 +6,7 @@ import type { PoolClient } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { RejectedRecord } from '../connectors/connector.ts';
 import { sqlState } from '../db/pg-errors.ts';
-import { copyCell, type EncodedRecord } from './encode.ts';
+import { copyCell, type EncodedRecord, emptyCell, rowColumns } from './encode.ts';
 import { isFresh, LostLease, noRun, type RunPlan, type RunState } from './run-row.ts';
 import { quoted } from './table.ts';
 import { keepChanged, takeBackUnchanged } from './unchanged.ts';
@@ -34,22 +34,20 @@ const advance = ({ counters }: RunState, page: StagedPage, taken: Taken): RunSta
   pages: counters.pages + 1,
 });
 
-const pieceLength = 32_768;
+const pieceLength = 131_072;
 
-/** COPY text in pieces of many lines, so that a page is never held twice and a line costs no turn of the stream. */
-function* copyText(state: RunState, records: readonly EncodedRecord[], generation: string): Generator<string> {
+/** COPY text in pieces of many rows, so that a page is never held twice and a row costs no turn of the stream. */
+function* copyText(state: RunState, records: readonly EncodedRecord[], generation: string): Generator<Buffer> {
   const fresh = isFresh(state);
   let piece = '';
-  for (const { id, hash, cells } of records) {
+  for (const { id, hash, row } of records) {
     const key = copyCell(id);
-    piece += `${fresh ? `${key}\t${generation}` : `${state.runId}\t${key}`}\t\\\\x${hash.toString('hex')}`;
-    for (const cell of cells) piece += `\t${copyCell(cell)}`;
-    piece += '\n';
+    piece += `${fresh ? `${key}\t${generation}` : `${state.runId}\t${key}`}\t\\\\x${hash}\t${row}\n`;
     if (piece.length < pieceLength) continue;
-    yield piece;
+    yield Buffer.from(piece);
     piece = '';
   }
-  if (piece !== '') yield piece;
+  if (piece !== '') yield Buffer.from(piece);
 }
 
 async function copyRows(
@@ -61,8 +59,8 @@ async function copyRows(
 ): Promise<void> {
   if (records.length === 0) return;
   const leading = isFresh(state) ? ['id', 'generation', 'content_hash'] : ['run_id', 'id', 'content_hash'];
-  const names = [...leading, ...state.columns.map(({ column }) => column)].map(quoted).join(', ');
-  const target = client.query(copyFrom(`copy ${schema}.${quoted(state.targetTable)} (${names}) from stdin`));
+  const names = [...leading, ...rowColumns(state.columns)].map(quoted).join(', ');
+  const target = client.query(copyFrom(`copy ${schema}.${quoted(state.targetTable)} (${names}) from stdin (null ${emptyCell})`));
   await pipeline(Readable.from(copyText(state, records, generation)), target);
 }
 

@@ -38,7 +38,7 @@ export async function keepChanged(
        select $3, $4, $5, array_agg(id::text) from compared where same having count(*) > 0
      )
      select n from compared where not same`,
-    [idArray(ids, state), Buffer.concat(asked.map(({ hash }) => hash)), state.runId, state.page, state.recordType],
+    [idArray(ids, state), `\\x${asked.map(({ hash }) => hash).join('')}`, state.runId, state.page, state.recordType],
   );
   if (rows.length === 0 && asked.length === records.length) return [];
   const changed = new Set(rows.map(({ n }) => asked[n - 1]));

@@ -6,7 +6,7 @@ import { from as copyFrom } from 'pg-copy-streams';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SourceRecord } from '../../src/connectors/connector.ts';
 import type { ColumnType, RecordColumn } from '../../src/warehouse/columns.ts';
-import { copyCell, encodeRecord } from '../../src/warehouse/encode.ts';
+import { copyCell, type EncodedRecord, emptyCell, encodeRecord, rowColumns } from '../../src/warehouse/encode.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 
 const column = (field: string, type: ColumnType = 'text', more: Partial<RecordColumn> = {}): RecordColumn => ({
@@ -26,8 +26,19 @@ const record = (more: Partial<SourceRecord> = {}): SourceRecord => ({
   lines: null,
   ...more,
 });
-const hashOf = (values: SourceRecord['values'], columns: readonly RecordColumn[]): string =>
-  encodeRecord(record({ values }), columns).hash.toString('hex');
+function encoded(source: SourceRecord, columns: readonly RecordColumn[]): EncodedRecord {
+  const made = encodeRecord(source, columns);
+  if (typeof made === 'string') throw new Error(made);
+  return made;
+}
+const hashOf = (values: SourceRecord['values'], columns: readonly RecordColumn[]): string => encoded(record({ values }), columns).hash;
+/** By column; only for cells that need no escape. */
+function cellsOf(source: SourceRecord, columns: readonly RecordColumn[]): Record<string, string | null> {
+  const cells = encoded(source, columns).row.split('\t');
+  return Object.fromEntries(rowColumns(columns).map((name, index) => [name, cells[index] === '\u0001' ? null : (cells[index] ?? '')]));
+}
+/** With a column of a former type a record is encoded cell by cell. */
+const former = column('former', 'text', { state: 'replaced' });
 
 describe('a column of a former type', () => {
   it.each<[ColumnType, Record<string, string | null>]>([
@@ -43,11 +54,11 @@ describe('a column of a former type', () => {
   ])('%s takes what has its form, and nothing else', (type, cases) => {
     const columns = [column('a', type, { state: 'replaced' }), column('a', 'text', { column: 'f_a_2' })];
     for (const [text, expected] of Object.entries(cases)) {
-      const { cells, hash } = encodeRecord(record({ values: { a: text } }), columns);
-      expect([text, cells[0]]).toEqual([text, expected]);
-      expect(hash.toString('hex')).toBe(hashOf({ a: text }, columns.slice(1))); // it adds nothing to the content
+      const source = record({ values: { a: text } });
+      expect([text, cellsOf(source, columns)['f_a']]).toEqual([text, expected]);
+      expect(hashOf({ a: text }, columns)).toBe(hashOf({ a: text }, columns.slice(1))); // it adds nothing to the content
     }
-    expect(encodeRecord(record({ values: { a: null } }), columns).cells).toEqual([null, null]);
+    expect(cellsOf(record({ values: { a: null } }), columns)).toEqual({ f_a: null, f_a_2: null });
   });
 });
 
@@ -60,15 +71,75 @@ describe('encodeRecord', () => {
     expect(hashOf(values, [column('a'), column('c'), column('b'), column('never')])).toBe(hash);
   });
 
-  it('the hash is the one of every version of this service: another one would rewrite every record', () => {
-    const columns = [column('b'), column('é'), column('a'), column('none'), column('old', 'text', { state: 'replaced' })];
-    const { hash } = encodeRecord(record({ values: { a: 'say "hi"\n', b: '1.50', é: '日本 \ud800', none: null, old: '7' } }), columns);
-    const content = JSON.stringify([
-      ['f_a', 'say "hi"\n'],
-      ['f_b', '1.50'],
-      ['f_é', '日本 \ud800'],
-    ]);
-    expect(hash).toEqual(createHash('sha256').update(content).digest().subarray(0, 16));
+  it('the hash is the one that is stored: another one would rewrite every record', () => {
+    const columns = [column('b', 'number'), column('é'), column('a'), column('none'), former];
+    const values = { a: 'say "hi"\n', b: '1.50', é: '日本 😀', none: null, former: '7' };
+    const content = 'f_a,f_b,f_é\nsay "hi"\\n\t1.50\t日本 😀';
+    expect(hashOf(values, columns)).toBe(createHash('sha256').update(content).digest('hex').slice(0, 32));
+  });
+
+  it('is the same whether a record is looked at once or cell by cell', () => {
+    const lineFields = [
+      { name: 'n', type: 'integer' as const },
+      { name: 'item', type: 'text' as const },
+      { name: 'on', type: 'date' as const },
+      { name: 'at', type: 'time' as const },
+      { name: 'ok', type: 'boolean' as const },
+      { name: 'qty', type: 'number' as const },
+    ];
+    const columns = [
+      column('z', 'number'),
+      column('n', 'integer'),
+      column('a'),
+      column('d', 'date'),
+      column('t', 'time'),
+      column('y', 'boolean'),
+      column('e', 'text', { part: 'label', column: 'l_e' }),
+      column('lines', 'lines', { part: 'lines', lineFields }),
+    ];
+    const line = { n: '-7', item: "it's ünï", on: '2026-01-01', at: '2026-01-01T10:00:00Z', ok: 'false', qty: '-0.50' };
+    const values = { z: '-1.50', n: '007', a: '日本, "so"', d: '2026-01-01', t: '2026-01-01T10:00:00Z', y: 'true' };
+    const full = record({ values, labels: { e: 'Acme' }, lines: [line, {}, { ...line, item: null }] });
+    const lineTexts = ['\\', '"', '\n', '\u0001', '😀', '}', ''].map((item) => ({ ...full, lines: [{ ...line, item, n: '-0' }] }));
+    const texts = ['', '\\', '\\N', 'a\tb', '\u0001', '\u0001\t', '\r\n', '😀', '\u2028'].map((a) => ({
+      ...full,
+      values: { ...values, a },
+    }));
+    const gaps = Object.keys(values).map((name) => ({ ...full, values: { ...values, [name]: null } }));
+    const made = [full, record(), { ...full, lines: [] }, ...lineTexts, ...texts, ...gaps].map((source) => {
+      const once = encoded(source, columns);
+      const each = encoded(source, [...columns, former]);
+      expect([each.hash, each.row]).toEqual([once.hash, `${once.row}\t\u0001`]);
+      return once.hash;
+    });
+    expect(new Set(made).size).toBe(made.length);
+  });
+
+  it.each<[string, SourceRecord['values'] | object]>([
+    ['f is of type number instead of a text', { f: 5 }],
+    ['f is of type object instead of a text', { f: ['x'] }],
+    ['f holds a character that can not be stored', { f: 'half \ud800' }],
+    ['f holds a character that can not be stored', { f: 'nul\0' }],
+    ['n is not a number in plain digits', { n: '1\t2' }],
+    ['n is not a number in plain digits', { n: '\\N' }],
+    ['n is not a number in plain digits', { n: '' }],
+    ['n is not a number in plain digits', { n: '\u0001' }],
+    ['lines line 2: qty is not a number in plain digits', { lines: ['1', '2,"item":"x"'] }],
+    ['lines line 1: qty is of type object instead of a text', { lines: [{}] }],
+  ])('%s', (problem, given) => {
+    const columns = [
+      column('f'),
+      column('n', 'number'),
+      column('lines', 'lines', { part: 'lines', lineFields: ['qty', 'item'].map((name) => ({ name, type: 'number' as const })) }),
+    ];
+    const { lines = [], ...values } = given as { lines?: string[] };
+    expect(encodeRecord(record({ values, lines: lines.map((qty) => ({ qty })) }), columns)).toBe(problem);
+  });
+
+  it('as many columns as a table can have, and long texts', () => {
+    const types: ColumnType[] = ['text', 'number', 'date', 'time', 'boolean', 'integer'];
+    const columns = Array.from({ length: 1_590 }, (_, n) => column(`c${n}`, types[n % types.length]));
+    expect(cellsOf(record({ values: { c0: 'x'.repeat(1_000_000), c1589: '5' } }), columns)).toMatchObject({ f_c1: null, f_c1589: '5' });
   });
 
   it('the hash tells values, columns and emptiness apart', () => {
@@ -84,8 +155,7 @@ describe('encodeRecord', () => {
       column('entity', 'text', { part: 'label', column: 'l_entity' }),
       column('lines', 'lines', { part: 'lines', lineFields: [{ name: 'qty', type: 'number' }] }),
     ];
-    const hash = (label: string, qty: string) =>
-      encodeRecord(record({ labels: { entity: label }, lines: [{ qty }] }), columns).hash.toString('hex');
+    const hash = (label: string, qty: string) => encoded(record({ labels: { entity: label }, lines: [{ qty }] }), columns).hash;
     expect(new Set([hash('A', '1'), hash('B', '1'), hash('A', '2'), hash('A', '1.0')]).size).toBe(4);
   });
 
@@ -97,7 +167,7 @@ describe('encodeRecord', () => {
       { name: 'ok', type: 'boolean' as const },
       { name: 'on', type: 'date' as const },
     ];
-    const { cells } = encodeRecord(
+    const { row } = encoded(
       record({
         lines: [
           { item: 'say "hi"\n\\', qty: '0.10000000000000000001', n: '007', ok: 'false', secret: 'x' },
@@ -106,12 +176,13 @@ describe('encodeRecord', () => {
       }),
       [column('lines', 'lines', { part: 'lines', lineFields })],
     );
-    expect(cells).toEqual(['[{"item":"say \\"hi\\"\\n\\\\","qty":0.10000000000000000001,"n":7,"ok":false},{"on":"2026-01-01"}]']);
+    const json = '[{"item":"say \\"hi\\"\\n\\\\","qty":0.10000000000000000001,"n":7,"ok":false},{"on":"2026-01-01"}]';
+    expect(row).toBe(copyCell(json));
   });
 
   it('no lines are an empty list; a record type without lines has none', () => {
     const columns = [column('lines', 'lines', { part: 'lines', lineFields: [] })];
-    expect([encodeRecord(record({ lines: [] }), columns).cells, encodeRecord(record(), columns).cells]).toEqual([['[]'], [null]]);
+    expect([cellsOf(record({ lines: [] }), columns), cellsOf(record(), columns)]).toEqual([{ f_lines: '[]' }, { f_lines: null }]);
   });
 });
 
@@ -130,7 +201,7 @@ describe('COPY', () => {
       );
       await pipeline(
         Readable.from(cells.map((cell, n) => `${n}\t${copyCell(cell)}\n`)),
-        client.query(copyFrom('copy u (n, v) from stdin')),
+        client.query(copyFrom(`copy u (n, v) from stdin (null ${emptyCell})`)),
       );
       const { rows } = await client.query<{ v: string | null }>('select v::text as v from u order by n');
       await client.query('rollback');
@@ -159,6 +230,7 @@ describe('COPY', () => {
       'ünïcödé ŁÓDŹ',
       '日本語',
       '😀 e\u0301',
+      '\u0001',
       '\u0001\u001f\u007f',
       '\b\f\v',
       '\\x41',
