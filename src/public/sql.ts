@@ -40,7 +40,7 @@ export function orderSql({ column, order }: ListPlan['sort']): string {
 }
 
 /** The same order where all keys are values, or all are null, spelled so that one ascending index is walked either way. */
-function rangeOrderSql({ column, order }: ListPlan['sort']): string {
+export function rangeOrderSql({ column, order }: ListPlan['sort']): string {
   return column.column === 'id'
     ? `t.id ${order}`
     : `${columnSql(column)} ${order} nulls ${order === 'asc' ? 'last' : 'first'}, t.id ${order}`;
