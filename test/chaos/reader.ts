@@ -130,8 +130,8 @@ export function startReader({ base, headers, recordTypes, pageSize }: ReaderOpti
   let done = false;
 
   /** Says how many pages there are; 0 when there was no answer. */
-  const readPage = async (recordType: RecordTypeName, page: number): Promise<number> => {
-    const address = `/${recordType.toLowerCase()}?pageSize=${pageSize}&page=${page}`;
+  const readPage = async (recordType: RecordTypeName, page: number, size: number): Promise<number> => {
+    const address = `/${recordType.toLowerCase()}?pageSize=${size}&page=${page}`;
     const known = tags.get(address);
     const answer = await get(`${base}${address}`, { ...headers, ...(known !== undefined && { 'if-none-match': known.tag }) });
     if (!allowed.has(answer.status)) wrong.push(`${address}: ${answer.status} ${answer.text.slice(0, 300)}`);
@@ -140,28 +140,28 @@ export function startReader({ base, headers, recordTypes, pageSize }: ReaderOpti
     if (answer.status !== 200) return answer.status === 304 ? 1 : 0;
     if (answer.tag !== null) tags.set(address, { tag: answer.tag, generation: answer.generation });
     const { data, pagination } = JSON.parse(answer.text) as { data: Shown[]; pagination: { total: number; totalPages: number } };
-    const from = (page - 1) * pageSize;
-    seen.push({ recordType, generation: answer.generation, address, from, to: from + pageSize, total: pagination.total, data });
+    const from = (page - 1) * size;
+    seen.push({ recordType, generation: answer.generation, address, from, to: from + size, total: pagination.total, data });
     return pagination.totalPages;
   };
 
-  const walk = async (): Promise<void> => {
+  const walk = async (size: number): Promise<void> => {
     for (const recordType of recordTypes) {
-      const pages = await readPage(recordType, 1);
-      for (let page = 2; page <= pages; page += 1) await readPage(recordType, page);
+      const pages = await readPage(recordType, 1, size);
+      for (let page = 2; page <= pages; page += 1) await readPage(recordType, page, size);
       if (!done) await new Promise((resolve) => setTimeout(resolve, paceMs));
     }
   };
   const walking = (async () => {
-    while (!done) await walk();
+    while (!done) await walk(pageSize);
   })();
 
   return {
     async finish() {
       done = true;
       await walking;
-      tags.clear();
-      await walk();
+      // Pages of another size: what the service kept of earlier answers is no look at the records.
+      await walk(pageSize === 1 ? 2 : pageSize - 1);
     },
     answers: () => seen.length,
     problems: (generations) => {
