@@ -39,17 +39,21 @@ const mostValues = 100;
 const shortestContains = 3;
 const mostProblems = 20;
 const mostSuggestions = 5;
-const listParameters = ['page', 'pageSize', 'sort', 'order', 'fields'];
+const listParameters: ReadonlySet<string> = new Set(['page', 'pageSize', 'sort', 'order', 'fields']);
+const recordParameters: ReadonlySet<string> = new Set(['fields']);
+const noFilters: CompiledEndpoint['filters'] = new Map();
 
 export function planList(endpoint: CompiledEndpoint, query: Query): ListPlan {
   const { refuse, finish } = collectProblems();
-  refuseUnknown(query, [...listParameters, ...endpoint.filters.keys()], refuse);
+  refuseUnknown(query, listParameters, endpoint.filters, refuse);
   const page = readCount(query, 'page', 1, lastPage, refuse);
   const pageSize = readCount(query, 'pageSize', Math.min(defaultPageSize, endpoint.maxPageSize), endpoint.maxPageSize, refuse);
   const sort = readSort(endpoint, query, refuse);
   const fields = readFields(endpoint, query, refuse);
-  const filters = [...endpoint.filters.values()].filter(({ name }) => query.has(name)).sort((a, b) => (a.name < b.name ? -1 : 1));
-  const conditions = filters.map((filter) => readCondition(filter, query.get(filter.name) ?? [], refuse));
+  const conditions = [...query.keys()].sort().flatMap((name) => {
+    const filter = endpoint.filters.get(name);
+    return filter === undefined ? [] : [readCondition(filter, query.get(name) ?? [], refuse)];
+  });
   finish();
   const filterKey =
     conditions.length === 0 ? '' : JSON.stringify(conditions.map(({ column, operator, values }) => [column.column, operator, values]));
@@ -60,7 +64,7 @@ export function planList(endpoint: CompiledEndpoint, query: Query): ListPlan {
 /** `id` must already be legal for the endpoint. */
 export function planRecord(endpoint: CompiledEndpoint, id: string, query: Query): RecordPlan {
   const { refuse, finish } = collectProblems();
-  refuseUnknown(query, ['fields'], refuse);
+  refuseUnknown(query, recordParameters, noFilters, refuse);
   const fields = readFields(endpoint, query, refuse);
   finish();
   return { endpoint, id, fields, normalized: JSON.stringify([id, fields.map(({ name }) => name)]) };
@@ -78,9 +82,10 @@ function collectProblems(): { refuse: Refuse; finish: () => void } {
   };
 }
 
-function refuseUnknown(query: Query, known: readonly string[], refuse: Refuse): void {
-  const names = new Set(known);
-  const unknown = [...query.keys()].filter((name) => !names.has(name)).slice(0, mostProblems);
+function refuseUnknown(query: Query, own: ReadonlySet<string>, filters: CompiledEndpoint['filters'], refuse: Refuse): void {
+  const unknown = [...query.keys()].filter((name) => !own.has(name) && !filters.has(name)).slice(0, mostProblems);
+  if (unknown.length === 0) return;
+  const known = [...own, ...filters.keys()];
   for (const [index, name] of unknown.entries()) {
     const suggestion = index < mostSuggestions ? didYouMean(name, known) : '';
     refuse(name, 'unknown_parameter', `There is no parameter of this name here: "${name.slice(0, 80)}".${suggestion}`);
