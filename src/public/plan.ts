@@ -21,6 +21,8 @@ export type ListPlan = {
   readonly filterKey: string;
   /** The same text for every request with the same answer from this endpoint. */
   readonly normalized: string;
+  /** All parameters but `page`, as they were given, each followed by `&`: for the links to other pages. */
+  readonly linkQuery: string;
 };
 
 export type RecordPlan = {
@@ -58,8 +60,14 @@ export function planList(endpoint: CompiledEndpoint, query: Query): ListPlan {
   const filterKey =
     conditions.length === 0 ? '' : JSON.stringify(conditions.map(({ column, operator, values }) => [column.column, operator, values]));
   const normalized = JSON.stringify([filterKey, sort.column.column, sort.order, page, pageSize, fields.map(({ name }) => name)]);
-  return { endpoint, conditions, sort, fields, page, pageSize, filterKey, normalized };
+  return { endpoint, conditions, sort, fields, page, pageSize, filterKey, normalized, linkQuery: linkQueryOf(query) };
 }
+
+const linkQueryOf = (query: Query): string =>
+  [...query]
+    .filter(([name]) => name !== 'page')
+    .flatMap(([name, values]) => values.map((value) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}&`))
+    .join('');
 
 /** `id` must already be legal for the endpoint. */
 export function planRecord(endpoint: CompiledEndpoint, id: string, query: Query): RecordPlan {

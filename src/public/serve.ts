@@ -13,9 +13,9 @@ import type { CompiledEndpoint } from './compile.ts';
 import { type ListBodies, type ListBody, openListBodies } from './list-bodies.ts';
 import { acceptsJson } from './negotiate.ts';
 import { describeVersion } from './openapi.ts';
-import { type ListPlan, planList, planRecord, type RecordPlan } from './plan.ts';
+import { type ListPlan, planRecord, type RecordPlan } from './plan.ts';
 import { currentFreshness, type Freshness, type Reader, readList, readRecord } from './read.ts';
-import { parameterProblem, type Query, queryTextOf, type ReadTarget, readQuery, readTarget, refuseParameters } from './request.ts';
+import { parameterProblem, queryTextOf, type ReadTarget, readQuery, readTarget, refuseParameters } from './request.ts';
 import {
   heldTag,
   type Identity,
@@ -33,6 +33,7 @@ import {
 import { openStatements } from './statements.ts';
 import { openTotals } from './totals.ts';
 import { openTrusted, type Trusted } from './trusted.ts';
+import { openUnderstandList, type UnderstandList } from './understood.ts';
 import { isRecordId } from './values.ts';
 import {
   findDraft,
@@ -53,6 +54,7 @@ export type PublicService = {
   readonly versions: Trusted<VersionState | undefined>;
   readonly content: PublishedContent;
   readonly bodies: ListBodies;
+  readonly understand: UnderstandList;
   readonly readerOf: (organizationId: string) => Reader;
 };
 
@@ -82,6 +84,7 @@ export function openPublicService(ctx: Ctx): PublicService {
     versions: openTrusted(clock, trustMs, cacheBytes.trusted),
     content: openPublishedContent(cacheBytes.versions),
     bodies: openListBodies(cacheBytes.bodies),
+    understand: openUnderstandList(cacheBytes.statements),
     readerOf: (organizationId) => ({ ...shared, organizationId }),
   };
 }
@@ -112,6 +115,7 @@ export async function answer(service: PublicService, exchange: Exchange): Promis
     endpoint,
     reader: service.readerOf(tenant.organizationId),
     bodies: service.bodies,
+    understand: service.understand,
   };
   await (target.kind === 'list' ? serveList(read) : serveRecord(read, target.id));
 }
@@ -152,6 +156,7 @@ type ReadContext = {
   readonly endpoint: CompiledEndpoint;
   readonly reader: Reader;
   readonly bodies: ListBodies;
+  readonly understand: UnderstandList;
 };
 
 function assertAcceptsJson(req: IncomingMessage): void {
@@ -182,8 +187,7 @@ async function answerHeld(read: ReadContext, kind: 'list' | 'record', normalized
 async function serveList(read: ReadContext): Promise<void> {
   const { req, res } = read.exchange;
   assertAcceptsJson(req);
-  const query = readQuery(queryTextOf(req.url ?? ''));
-  const plan = planList(read.endpoint, query);
+  const plan = read.understand(read.endpoint, queryTextOf(req.url ?? ''));
   const trusted = await currentFreshness(read.reader, read.endpoint.recordType);
   const identity = identityOf(read, 'list', plan.normalized, trusted);
   const held = heldTag(req, identity);
@@ -192,18 +196,18 @@ async function serveList(read: ReadContext): Promise<void> {
     return sendNotModified(res, held);
   }
   const kept = read.bodies.find(req, identity);
-  if (kept !== undefined) return sendList(read, query, plan, trusted, kept);
+  if (kept !== undefined) return sendList(read, plan, trusted, kept);
   const found = await readList(read.reader, plan);
   const seen = identityOf(read, 'list', plan.normalized, found.freshness);
   const body = { ...(await writeBody(req, seen, listBody(found, plan))), total: found.total };
   read.bodies.keep(body);
-  sendList(read, query, plan, found.freshness, body);
+  sendList(read, plan, found.freshness, body);
 }
 
-function sendList(read: ReadContext, query: Query, plan: ListPlan, freshness: Freshness, body: ListBody): void {
+function sendList(read: ReadContext, plan: ListPlan, freshness: Freshness, body: ListBody): void {
   const { req, res, baseUrl } = read.exchange;
   setFreshness(res, freshness);
-  const links = pageLinks(`${baseUrl}/${read.version}/${read.endpoint.name}`, query, plan, body.total);
+  const links = pageLinks(`${baseUrl}/${read.version}/${read.endpoint.name}`, plan, body.total);
   if (links.length <= longestLink) res.appendHeader('Link', links);
   sendBody(req, res, body);
 }
