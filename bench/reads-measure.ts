@@ -74,7 +74,8 @@ export type Round = {
   readonly notModified: Load;
 };
 
-const warmUpMs = 2_000;
+/** Until V8 has compiled what is hot, in either server: some twenty thousand requests. */
+const warmUpMs = 10_000;
 
 /** Both codings of the answer would do; the load takes it plain. */
 async function tagOf(ask: Ask, path: string): Promise<string> {

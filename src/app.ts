@@ -1,6 +1,5 @@
 // The composition root: from opened resources to an Express application and a scheduler. It decides what is mounted where.
 import express, { type Express } from 'express';
-import helmet from 'helmet';
 import type { Ctx } from './core/ctx.ts';
 import { sessionCookie } from './http/authenticate.ts';
 import { errorHandler, unknownAddress } from './http/errors.ts';
@@ -8,6 +7,7 @@ import type { StreamOptions } from './http/event-stream.ts';
 import { invitationPage } from './http/invitation-page.ts';
 import { referencePages } from './http/reference-page.ts';
 import { refuseRepeatedHeaders, requestLog } from './http/request-log.ts';
+import { safeHeaders } from './http/safe-headers.ts';
 import { signInRouter } from './http/sign-in.ts';
 import { openTokenVerifier } from './identity/access-token.ts';
 import { startMailSender } from './mail/index.ts';
@@ -30,10 +30,7 @@ export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   app.set('etag', false);
   app.set('case sensitive routing', true);
   app.set('trust proxy', options.trustProxy ?? false);
-  app.use(requestLog(ctx.log, ctx.clock), refuseRepeatedHeaders);
-  app.use(
-    helmet({ contentSecurityPolicy: { useDefaults: false, directives: { 'default-src': ["'none'"], 'frame-ancestors': ["'none'"] } } }),
-  );
+  app.use(requestLog(ctx.log, ctx.clock), refuseRepeatedHeaders, safeHeaders());
   const pages = referencePages();
   // First among its neighbours: each of them would look at every public request.
   app.use('/api/public', publicRouter(ctx, { referencePage: pages.public, sessionCookie, usage: options.usage ?? openUsage(ctx) }));

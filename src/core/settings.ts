@@ -48,7 +48,7 @@ export type Settings = {
     readonly totals: number;
     /** Where deep pages begin. */
     readonly anchors: number;
-    /** Texts of SQL statements. */
+    /** Texts of SQL statements, and as much again for queries as they were understood. */
     readonly statements: number;
     /** Keys, versions' states and generations, which are trusted for `trustMs`; each of the three has so much. */
     readonly trusted: number;

@@ -21,6 +21,8 @@ export type ListPlan = {
   readonly filterKey: string;
   /** The same text for every request with the same answer from this endpoint. */
   readonly normalized: string;
+  /** All parameters but `page`, as they were given, each followed by `&`: for the links to other pages. */
+  readonly linkQuery: string;
 };
 
 export type RecordPlan = {
@@ -39,31 +41,41 @@ const mostValues = 100;
 const shortestContains = 3;
 const mostProblems = 20;
 const mostSuggestions = 5;
-const listParameters = ['page', 'pageSize', 'sort', 'order', 'fields'];
+const listParameters: ReadonlySet<string> = new Set(['page', 'pageSize', 'sort', 'order', 'fields']);
+const recordParameters: ReadonlySet<string> = new Set(['fields']);
+const noFilters: CompiledEndpoint['filters'] = new Map();
 
 /** `paged` is false where the whole result is asked for: a page of it has no meaning there. */
 export function planList(endpoint: CompiledEndpoint, query: Query, { paged } = { paged: true }): ListPlan {
   const { refuse, finish } = collectProblems();
-  refuseUnknown(query, [...listParameters, ...endpoint.filters.keys()], refuse);
+  refuseUnknown(query, listParameters, endpoint.filters, refuse);
   for (const name of ['page', 'pageSize'])
     if (!paged && query.has(name)) refuse(name, 'not_paged', `"${name}" has no meaning here: the answer is the whole result`);
   const page = readCount(query, 'page', 1, lastPage, refuse);
   const pageSize = readCount(query, 'pageSize', Math.min(defaultPageSize, endpoint.maxPageSize), endpoint.maxPageSize, refuse);
   const sort = readSort(endpoint, query, refuse);
   const fields = readFields(endpoint, query, refuse);
-  const filters = [...endpoint.filters.values()].filter(({ name }) => query.has(name)).sort((a, b) => (a.name < b.name ? -1 : 1));
-  const conditions = filters.map((filter) => readCondition(filter, query.get(filter.name) ?? [], refuse));
+  const conditions = [...query.keys()].sort().flatMap((name) => {
+    const filter = endpoint.filters.get(name);
+    return filter === undefined ? [] : [readCondition(filter, query.get(name) ?? [], refuse)];
+  });
   finish();
   const filterKey =
     conditions.length === 0 ? '' : JSON.stringify(conditions.map(({ column, operator, values }) => [column.column, operator, values]));
   const normalized = JSON.stringify([filterKey, sort.column.column, sort.order, page, pageSize, fields.map(({ name }) => name)]);
-  return { endpoint, conditions, sort, fields, page, pageSize, filterKey, normalized };
+  return { endpoint, conditions, sort, fields, page, pageSize, filterKey, normalized, linkQuery: linkQueryOf(query) };
 }
+
+const linkQueryOf = (query: Query): string =>
+  [...query]
+    .filter(([name]) => name !== 'page')
+    .flatMap(([name, values]) => values.map((value) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}&`))
+    .join('');
 
 /** `id` must already be legal for the endpoint. */
 export function planRecord(endpoint: CompiledEndpoint, id: string, query: Query): RecordPlan {
   const { refuse, finish } = collectProblems();
-  refuseUnknown(query, ['fields'], refuse);
+  refuseUnknown(query, recordParameters, noFilters, refuse);
   const fields = readFields(endpoint, query, refuse);
   finish();
   return { endpoint, id, fields, normalized: JSON.stringify([id, fields.map(({ name }) => name)]) };
@@ -81,9 +93,10 @@ function collectProblems(): { refuse: Refuse; finish: () => void } {
   };
 }
 
-function refuseUnknown(query: Query, known: readonly string[], refuse: Refuse): void {
-  const names = new Set(known);
-  const unknown = [...query.keys()].filter((name) => !names.has(name)).slice(0, mostProblems);
+function refuseUnknown(query: Query, own: ReadonlySet<string>, filters: CompiledEndpoint['filters'], refuse: Refuse): void {
+  const unknown = [...query.keys()].filter((name) => !own.has(name) && !filters.has(name)).slice(0, mostProblems);
+  if (unknown.length === 0) return;
+  const known = [...own, ...filters.keys()];
   for (const [index, name] of unknown.entries()) {
     const suggestion = index < mostSuggestions ? didYouMean(name, known) : '';
     refuse(name, 'unknown_parameter', `There is no parameter of this name here: "${name.slice(0, 80)}".${suggestion}`);

@@ -7,7 +7,6 @@ import { gzip } from 'node:zlib';
 import { acceptsGzip, knownTags } from './negotiate.ts';
 import type { ListPlan } from './plan.ts';
 import type { Freshness, ListRead } from './read.ts';
-import type { Query } from './request.ts';
 import type { VersionState } from './versions.store.ts';
 
 /** To be raised whenever the same data would be written differently. */
@@ -110,16 +109,10 @@ export const listBody = ({ records, total }: ListRead, { page, pageSize }: ListP
 export const recordBody = (record: string): string => `{"data":${record}}`;
 
 /** The neighbours of a page, for this very query. `path` is the list's own address. */
-export function pageLinks(path: string, query: Query, plan: ListPlan, total: number): string {
-  const last = Math.max(1, Math.ceil(total / plan.pageSize));
-  const rest = [...query]
-    .filter(([name]) => name !== 'page')
-    .flatMap(([name, values]) => values.map((value) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`));
-  const link = (page: number, rel: string) => `<${path}?${[...rest, `page=${page}`].join('&')}>; rel="${rel}"`;
-  return [
-    link(1, 'first'),
-    ...(plan.page > 1 ? [link(Math.min(plan.page - 1, last), 'prev')] : []),
-    ...(plan.page < last ? [link(plan.page + 1, 'next')] : []),
-    link(last, 'last'),
-  ].join(', ');
+export function pageLinks(path: string, { linkQuery, page, pageSize }: ListPlan, total: number): string {
+  const last = Math.max(1, Math.ceil(total / pageSize));
+  const link = (to: number, rel: string) => `<${path}?${linkQuery}page=${to}>; rel="${rel}"`;
+  const previous = page > 1 ? `, ${link(Math.min(page - 1, last), 'prev')}` : '';
+  const next = page < last ? `, ${link(page + 1, 'next')}` : '';
+  return `${link(1, 'first')}${previous}${next}, ${link(last, 'last')}`;
 }

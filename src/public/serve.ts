@@ -23,9 +23,9 @@ import { acceptedType, answerHeld, type Exchange, identityOf, type ReadContext }
 import { type Exports, exportTypes, openExports, serveExport } from './export.ts';
 import { type ListBodies, type ListBody, openListBodies } from './list-bodies.ts';
 import { describeVersion } from './openapi.ts';
-import { type ListPlan, planList, planRecord, type RecordPlan } from './plan.ts';
+import { type ListPlan, planRecord, type RecordPlan } from './plan.ts';
 import { currentFreshness, type Freshness, type Reader, readList, readRecord } from './read.ts';
-import { parameterProblem, type Query, queryTextOf, type ReadTarget, readQuery, readTarget, refuseParameters } from './request.ts';
+import { parameterProblem, queryTextOf, type ReadTarget, readQuery, readTarget, refuseParameters } from './request.ts';
 import {
   heldTag,
   listBody,
@@ -42,6 +42,7 @@ import {
 import { openStatements } from './statements.ts';
 import { openTotals } from './totals.ts';
 import { openTrusted, type Trusted } from './trusted.ts';
+import { openUnderstandList, type UnderstandList } from './understood.ts';
 import { isRecordId } from './values.ts';
 import {
   findDraft,
@@ -64,6 +65,7 @@ export type PublicService = {
   readonly content: PublishedContent;
   readonly bodies: ListBodies;
   readonly exports: Exports;
+  readonly understand: UnderstandList;
   readonly readerOf: (organizationId: string) => Reader;
 };
 
@@ -86,6 +88,7 @@ export function openPublicService(ctx: Ctx): PublicService {
     content: openPublishedContent(cacheBytes.versions),
     bodies: openListBodies(cacheBytes.bodies),
     exports: openExports(ctx),
+    understand: openUnderstandList(cacheBytes.statements),
     readerOf: (organizationId) => ({ ...shared, organizationId }),
   };
 }
@@ -161,8 +164,7 @@ async function serveList(service: PublicService, read: ReadContext): Promise<voi
   const { req, res } = read.exchange;
   const mediaType = acceptedType(req, ['application/json', ...exportTypes]);
   if (mediaType !== 'application/json') return serveExport(service.exports, read, mediaType);
-  const query = readQuery(queryTextOf(req.url ?? ''));
-  const plan = planList(read.endpoint, query);
+  const plan = service.understand(read.endpoint, queryTextOf(req.url ?? ''));
   const trusted = await currentFreshness(read.reader, read.endpoint.recordType);
   const identity = identityOf(read, 'list', plan.normalized, trusted);
   const held = heldTag(req, identity);
@@ -171,18 +173,18 @@ async function serveList(service: PublicService, read: ReadContext): Promise<voi
     return sendNotModified(res, held);
   }
   const kept = read.bodies.find(req, identity);
-  if (kept !== undefined) return sendList(read, query, plan, trusted, kept);
+  if (kept !== undefined) return sendList(read, plan, trusted, kept);
   const found = await readList(read.reader, plan);
   const seen = identityOf(read, 'list', plan.normalized, found.freshness);
   const body = { ...(await writeBody(req, seen, listBody(found, plan))), total: found.total };
   read.bodies.keep(body);
-  sendList(read, query, plan, found.freshness, body);
+  sendList(read, plan, found.freshness, body);
 }
 
-function sendList(read: ReadContext, query: Query, plan: ListPlan, freshness: Freshness, body: ListBody): void {
+function sendList(read: ReadContext, plan: ListPlan, freshness: Freshness, body: ListBody): void {
   const { req, res, baseUrl } = read.exchange;
   setFreshness(res, freshness);
-  const links = pageLinks(`${baseUrl}/${read.version}/${read.endpoint.name}`, query, plan, body.total);
+  const links = pageLinks(`${baseUrl}/${read.version}/${read.endpoint.name}`, plan, body.total);
   if (links.length <= longestLink) res.appendHeader('Link', links);
   sendBody(req, res, body);
 }

@@ -66,7 +66,15 @@ function rangePart(place: Place, { sort, endpoint }: ListPlan, { nulls, from, li
   };
 }
 
-const conditionParts = ({ conditions }: ListPlan): Part[] => conditions.map(conditionPart);
+/** Of plans that are remembered; a plan's conditions never change. */
+const written = new WeakMap<ListPlan['conditions'], readonly Part[]>();
+function conditionParts({ conditions }: ListPlan): readonly Part[] {
+  const held = written.get(conditions);
+  if (held !== undefined) return held;
+  const parts = conditions.map(conditionPart);
+  written.set(conditions, parts);
+  return parts;
+}
 const keysOf = (parts: readonly { key: string }[]): string => parts.map(({ key }) => key).join();
 const valuesOf = (parts: readonly { values: readonly unknown[] }[]): unknown[] => parts.flatMap(({ values }) => values);
 

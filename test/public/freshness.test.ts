@@ -1,12 +1,9 @@
 // Entity tags, the one-second rule, totals, and reads that meet a publish, a swap, a lock or a broken connection.
-import { gunzipSync } from 'node:zlib';
 import type { Pool, PoolClient } from 'pg';
-import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { openDb, openKnex } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { publicRouter } from '../../src/public/index.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { type TestClock, type TestDatabase, testClock, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
@@ -42,7 +39,7 @@ const watched = <T extends Pool | PoolClient>(target: T, current = (): T => targ
 
 beforeAll(async () => {
   clock = testClock();
-  database = await testDatabase({ clock, settings: { anchorEvery: 4, corsOrigins: ['https://portal.example'] } });
+  database = await testDatabase({ clock, settings: { anchorEvery: 4 } });
   hurried = openDb(database.address, database.address, { control: 1, data: 4 }, 400);
   const { data } = database.ctx.db;
   ctx = { ...database.ctx, db: { ...database.ctx.db, data: watched(data, () => (isHurried ? hurried.data : data)) } };
@@ -109,7 +106,7 @@ describe('ETag and 304', () => {
       'x-data-generation': '1',
       'x-data-synced-at': '2026-03-01T08:00:00Z',
       'cache-control': 'private, no-cache',
-      vary: 'Authorization, x-tenant-id, Accept, Accept-Encoding, Origin',
+      vary: 'Authorization, x-tenant-id, Accept, Accept-Encoding',
       'content-type': 'application/json; charset=utf-8',
     });
   });
@@ -152,75 +149,6 @@ describe('ETag and 304', () => {
     await callerOf(publicApp(ctx), { secret, organizationId: neighbour.id })('/v1/invoices', {
       'if-none-match': String(headers['etag']),
     }).expect(200);
-  });
-});
-
-describe('HEAD, gzip and CORS', () => {
-  it('HEAD has the headers of GET and no body', async () => {
-    for (const path of ['/v1/invoices', '/v1/invoices/1', '/openapi/v1']) {
-      const full = await get(path).expect(200);
-      const head = await supertest(publicApp(ctx))
-        .head(`/api/public${path}`)
-        .set({ ...authorization(), 'accept-encoding': 'gzip, deflate' })
-        .expect(200);
-      expect(head.text ?? '').toBe('');
-      for (const name of ['etag', 'content-length', 'content-type', 'link', 'vary', 'x-data-generation'])
-        expect(head.headers[name]).toBe(full.headers[name]);
-    }
-  });
-
-  const authorization = () => ({ authorization: String(get('/').get('authorization')), 'x-tenant-id': organizationId });
-
-  it('packs only what is larger than 1 KiB, and only when asked', async () => {
-    const packed = await get('/v1/invoices', { 'accept-encoding': 'gzip' })
-      .buffer(true)
-      .parse((res, done) => {
-        const chunks: Buffer[] = [];
-        res.on('data', (chunk: Buffer) => chunks.push(chunk)).on('end', () => done(null, Buffer.concat(chunks)));
-      })
-      .expect(200);
-    const plain = await get('/v1/invoices', { 'accept-encoding': 'identity' }).expect(200);
-    expect(packed.headers['content-encoding']).toBe('gzip');
-    expect(plain.headers['content-encoding']).toBeUndefined();
-    expect(Number(plain.headers['content-length'])).toBe(Buffer.byteLength(plain.text));
-    // supertest's HTTP client unpacks by itself when it may.
-    const body: Buffer = packed.body;
-    expect((body[0] === 0x1f ? gunzipSync(body) : body).toString()).toBe(plain.text);
-    for (const coding of ['gzip;q=0', 'br', '*;q=0', 'gzip;q=0.2, identity;q=0.5']) {
-      expect((await get('/v1/invoices', { 'accept-encoding': coding }).expect(200)).headers['content-encoding']).toBeUndefined();
-    }
-    for (const coding of ['*', 'br, gzip;q=0.5', 'GZIP'])
-      expect((await get('/v1/invoices', { 'accept-encoding': coding }).expect(200)).headers['content-encoding']).toBe('gzip');
-    expect((await get('/v1/invoices/1', { 'accept-encoding': 'gzip' }).expect(200)).headers['content-encoding']).toBeUndefined();
-  });
-
-  it('304 answers the tag of either coding that the caller accepts', async () => {
-    const gzip = String((await get('/v1/invoices', { 'accept-encoding': 'gzip' }).expect(200)).headers['etag']);
-    await get('/v1/invoices', { 'accept-encoding': 'gzip', 'if-none-match': gzip }).expect(304);
-    await get('/v1/invoices', { 'accept-encoding': 'identity', 'if-none-match': gzip }).expect(200);
-  });
-
-  it('lets only the named origins read, errors included', async () => {
-    const allowed = await get('/v1/invoices', { origin: 'https://portal.example' }).expect(200);
-    expect(allowed.headers['access-control-allow-origin']).toBe('https://portal.example');
-    expect(allowed.headers['access-control-expose-headers']).toContain('X-Data-Generation');
-    expect((await get('/v1/bills', { origin: 'https://portal.example' }).expect(404)).headers['access-control-allow-origin']).toBe(
-      'https://portal.example',
-    );
-    expect(
-      (await get('/v1/invoices', { origin: 'https://evil.example' }).expect(200)).headers['access-control-allow-origin'],
-    ).toBeUndefined();
-    const app = publicApp(ctx);
-    const preflight = await supertest(app)
-      .options('/api/public/v1/invoices')
-      .set({ origin: 'https://portal.example', 'access-control-request-method': 'GET' })
-      .expect(204);
-    expect(preflight.headers['access-control-allow-headers']).toContain('x-tenant-id');
-    expect(
-      (await supertest(app).options('/api/public/v1/invoices').set('origin', 'https://evil.example').expect(204)).headers[
-        'access-control-allow-origin'
-      ],
-    ).toBeUndefined();
   });
 });
 
@@ -466,27 +394,5 @@ describe('reads that meet something else', () => {
     await Promise.all([read(), read(), read()]);
     writing = false;
     await writer;
-  });
-});
-
-describe('deprecation', () => {
-  it('is announced with its sunset and the way to the successor', async () => {
-    await publishVersion(database.ctx, organizationId, { version: 'v2', status: 'deprecated', sunsetAt: '2027-01-31T00:00:00Z' });
-    await publishVersion(database.ctx, organizationId, { version: 'v10', endpoints: [{ ...invoicesEndpoint, name: 'bills' }] });
-    const { headers } = await get('/v2/invoices?pageSize=1').expect(200);
-    expect(headers['deprecation']).toMatch(/^@\d{10}$/);
-    expect(headers['sunset']).toBe('Sun, 31 Jan 2027 00:00:00 GMT');
-    expect(headers['link']).toContain('</api/public/openapi/v10>; rel="successor-version"');
-    expect(headers['link']).toContain('rel="next"');
-    const held = await get('/v2/invoices?pageSize=1', { 'if-none-match': String(headers['etag']) }).expect(304);
-    expect(held.headers['deprecation']).toBe(headers['deprecation']);
-    expect((await get('/v1/invoices').expect(200)).headers['deprecation']).toBeUndefined();
-  });
-});
-
-describe('the door', () => {
-  it('leaves the reference page to the page it is given, without a credential', async () => {
-    expect(publicRouter).toBeTypeOf('function');
-    await supertest(publicApp(ctx)).get('/api/public/openapi/v77/preview').expect(200).expect('content-type', /html/);
   });
 });

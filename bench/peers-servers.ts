@@ -1,0 +1,161 @@
+// Two general database APIs over the table of the read bench, in a folder of their own: installed there, and each started in a
+// process of its own that listens on loopback alone.
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { z } from 'zod';
+import { type Ask, load } from './reads-load.ts';
+
+const run = promisify(execFile);
+const installWithinMs = 1_200_000;
+const startWithinMs = 120_000;
+
+const files: Readonly<Record<string, string>> = {
+  'package.json': JSON.stringify({
+    private: true,
+    dependencies: { '@platformatic/db': '3.67.0', directus: '12.4.0' },
+    // A native part that only scripts of Directus's flows use, and that is not built for this Node.js.
+    overrides: { 'isolated-vm': 'file:./isolated-vm' },
+  }),
+  'isolated-vm/package.json': JSON.stringify({ name: 'isolated-vm', version: '6.0.2', main: 'index.js' }),
+  'isolated-vm/index.js': 'module.exports = {};\n',
+  // In a container Platformatic listens on every address, whatever it is told.
+  'platformatic.mjs': `import { Server } from 'node:net';
+import { create } from '@platformatic/db';
+const { listen } = Server.prototype;
+Server.prototype.listen = function (options, ...rest) {
+  return listen.call(this, typeof options === 'object' && 'port' in options ? { ...options, host: '127.0.0.1' } : options, ...rest);
+};
+const { connectionString, schema, port } = JSON.parse(process.argv[2]);
+const server = { hostname: '127.0.0.1', port, logger: { level: 'error' } };
+const app = await create(import.meta.dirname, { server, db: { connectionString, schema: [schema], poolSize: 8, graphql: false, openapi: true, events: false }, watch: false });
+await app.start({ listen: true });
+`,
+};
+
+/** Throws when a package can't be had. */
+export async function installPeers(folder: string): Promise<void> {
+  for (const [name, text] of Object.entries(files)) {
+    await mkdir(path.dirname(path.join(folder, name)), { recursive: true });
+    await writeFile(path.join(folder, name), text);
+  }
+  await run('npm', ['install', '--no-audit', '--no-fund'], { cwd: folder, timeout: installWithinMs });
+}
+
+export type PeerOrder = {
+  readonly folder: string;
+  readonly database: { readonly host: string; readonly port: number; readonly user: string; readonly database: string };
+  readonly schema: string;
+  readonly table: string;
+  readonly columns: readonly string[];
+  readonly lists: readonly { readonly status: string; readonly date: string; readonly page: number }[];
+  readonly ids: readonly number[];
+};
+export type Peer = { readonly pid: number; readonly list: Ask; readonly single: Ask; stop(): Promise<void> };
+
+async function startPeer(
+  folder: string,
+  args: readonly string[],
+  environment: Record<string, string>,
+  probe: string,
+): Promise<ChildProcess & { pid: number }> {
+  const child = spawn(process.execPath, args, {
+    cwd: folder,
+    env: { PATH: process.env['PATH'], HOME: folder, ...environment },
+    stdio: 'ignore',
+  });
+  for (const untilMs = performance.now() + startWithinMs; ; ) {
+    const answer = await fetch(probe).catch(() => undefined);
+    await answer?.arrayBuffer();
+    if (answer?.ok === true && child.pid !== undefined) return Object.assign(child, { pid: child.pid });
+    if (child.exitCode !== null || performance.now() > untilMs) throw new Error(`${args[0]} did not start`);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+}
+
+const stopper = (child: ChildProcess) => async (): Promise<void> => {
+  const gone = once(child, 'exit');
+  child.kill('SIGKILL');
+  await gone;
+};
+
+const camel = (name: string): string => name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+
+export async function startPlatformatic({ folder, database, schema, columns, lists, ids }: PeerOrder, port: number): Promise<Peer> {
+  const url = `http://127.0.0.1:${port}`;
+  const connectionString = `postgres://${database.user}@/${database.database}?host=${encodeURIComponent(database.host)}&port=${database.port}`;
+  const child = await startPeer(
+    folder,
+    ['platformatic.mjs', JSON.stringify({ connectionString, schema, port })],
+    {},
+    `${url}/documentation/json`,
+  );
+  const { paths } = z.object({ paths: z.record(z.string(), z.unknown()) }).parse(await (await fetch(`${url}/documentation/json`)).json());
+  const base = Object.keys(paths)
+    .find((name) => /invoice1\/?$/i.test(name))
+    ?.replace(/\/$/, '');
+  if (base === undefined) throw new Error('Platformatic does not serve the table');
+  const fields = ['id', ...columns.map(camel)].join(',');
+  return {
+    pid: child.pid,
+    list: {
+      url,
+      headers: {},
+      paths: lists.map(
+        ({ status, date, page }) =>
+          `${base}/?where.lStatus.eq=${encodeURIComponent(status)}&where.fTrandate.gt=${date}&orderby.fTrandate=desc&limit=25&offset=${(page - 1) * 25}&totalCount=true&fields=${fields}`,
+      ),
+    },
+    single: { url, headers: {}, paths: ids.map((id) => `${base}/${id}`) },
+    stop: stopper(child),
+  };
+}
+
+export async function startDirectus({ folder, database, schema, table, columns, lists, ids }: PeerOrder, port: number): Promise<Peer> {
+  const url = `http://127.0.0.1:${port}`;
+  const environment = {
+    HOST: '127.0.0.1',
+    PORT: String(port),
+    DB_CLIENT: 'pg',
+    DB_HOST: database.host,
+    DB_PORT: String(database.port),
+    DB_USER: database.user,
+    DB_PASSWORD: 'none',
+    DB_DATABASE: database.database,
+    DB_SEARCH_PATH: `array:${schema},public`,
+    DB_POOL__MAX: '8',
+    SECRET: 'a secret of the bench, for a database that is thrown away',
+    ADMIN_EMAIL: 'bench@example.com',
+    ADMIN_PASSWORD: 'thrown-away',
+    ADMIN_TOKEN: 'bench',
+    TELEMETRY: 'false',
+    LOG_LEVEL: 'error',
+  };
+  const program = 'node_modules/directus/cli.js';
+  await run(process.execPath, [program, 'bootstrap'], {
+    cwd: folder,
+    env: { PATH: process.env['PATH'], HOME: folder, ...environment },
+    timeout: startWithinMs,
+  });
+  const child = await startPeer(folder, [program, 'start'], environment, `${url}/server/ping`);
+  const headers = { Authorization: 'Bearer bench' };
+  const fields = ['id', ...columns].join(',');
+  return {
+    pid: child.pid,
+    list: {
+      url,
+      headers,
+      paths: lists.map(
+        ({ status, date, page }) =>
+          `/items/${table}?filter[l_status][_eq]=${encodeURIComponent(status)}&filter[f_trandate][_gt]=${date}&sort=-f_trandate,-id&limit=25&page=${page}&meta=filter_count&fields=${fields}`,
+      ),
+    },
+    single: { url, headers, paths: ids.map((id) => `/items/${table}/${id}`) },
+    stop: stopper(child),
+  };
+}
+
+/** Requests per second at 16 connections. */
+export const rateOf = async (pid: number, ask: Ask, ms: number): Promise<number> => (await load(pid, ask, 16, ms)).perSecond;

@@ -1,0 +1,142 @@
+// The public interface beside two general database APIs over the same table, all totals included; the table goes into
+// bench/RESULTS.md. Usage: npm run bench:peers -- [records, 1000000 unless told] [rounds, 5] [seconds of a measurement, 2]
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Pool } from 'pg';
+import { readConfig } from '../src/config.ts';
+import { openCtx, openDatabase } from '../src/service.ts';
+import { installPeers, type Peer, type PeerOrder, rateOf, startDirectus, startPlatformatic } from './peers-servers.ts';
+import { dates, type Invoices, loadInvoices, publishInvoices, statuses } from './reads-data.ts';
+import type { Ask } from './reads-load.ts';
+import { headersOf, listPaths } from './reads-measure.ts';
+import { type Running, startService } from './reads-servers.ts';
+import { type Goal, type Line, machineText, writeTable } from './table.ts';
+
+const peersFolder = fileURLToPath(new URL('../.data/bench-peers', import.meta.url));
+const columns = 'f_tranid f_trandate f_duedate f_entity l_entity l_status f_total f_balance f_email f_paid f_memo f_seq'.split(' ');
+const starters = { 'platformatic/db 3.67.0': startPlatformatic, 'directus 12.4.0': startDirectus };
+const goals: Readonly<Record<keyof typeof starters, readonly [warm: number, cold: number, single: number]>> = {
+  'platformatic/db 3.67.0': [6, 1.5, 2],
+  'directus 12.4.0': [18, 4, 20],
+};
+const firstPort = 19_411;
+const warmUpMs = 5_000;
+const atLeast = (bound: number): Goal => ({ target: bound, floor: bound });
+
+type Ours = { readonly warm: Running; readonly cold: Running };
+
+async function compare(
+  name: keyof typeof starters,
+  peer: Peer,
+  ours: Ours,
+  invoices: Invoices,
+  ids: readonly number[],
+  rounds: number,
+  ms: number,
+): Promise<Line[]> {
+  const headers = headersOf(invoices);
+  const list = ({ url }: Running): Ask => ({ url, headers, paths: listPaths });
+  const single: Ask = { url: ours.warm.url, headers, paths: ids.map((id) => `/api/public/v1/full/${id}`) };
+  const measured = [
+    [ours.warm.pid, list(ours.warm)],
+    [ours.cold.pid, list(ours.cold)],
+    [ours.warm.pid, single],
+    [peer.pid, peer.list],
+    [peer.pid, peer.single],
+  ] as const;
+  for (const [pid, ask] of measured) await rateOf(pid, ask, warmUpMs);
+  const rates: number[][] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    const round: number[] = [];
+    for (const [pid, ask] of measured) round.push(await rateOf(pid, ask, ms));
+    rates.push(round);
+  }
+  const line = (what: string, goal: number | null, digits: number, of: (rates: readonly number[]) => number): Line => ({
+    measure: `${name}: ${what}`,
+    goal: goal === null ? null : atLeast(goal),
+    unit: goal === null ? '' : '×',
+    digits,
+    values: rates.map(of),
+  });
+  const ratio =
+    (a: number, b: number) =>
+    (round: readonly number[]): number =>
+      (round[a] ?? Number.NaN) / (round[b] ?? Number.NaN);
+  const [warm, cold, one] = goals[name];
+  return [
+    line('list, our totals known', warm, 1, ratio(0, 3)),
+    line('list, totals counted on both sides', cold, 1, ratio(1, 3)),
+    line('single', one, 1, ratio(2, 4)),
+    line('its lists/s', null, 0, (round) => round[3] ?? Number.NaN),
+    line('its records/s', null, 0, (round) => round[4] ?? Number.NaN),
+  ];
+}
+
+async function measure(invoices: Invoices, order: PeerOrder, ours: Ours, rounds: number, ms: number): Promise<Line[]> {
+  const lines: Line[] = [];
+  for (const [index, name] of (Object.keys(starters) as (keyof typeof starters)[]).entries()) {
+    try {
+      const peer = await starters[name](order, firstPort + index);
+      try {
+        lines.push(...(await compare(name, peer, ours, invoices, order.ids, rounds, ms)));
+      } finally {
+        await peer.stop();
+      }
+    } catch (error) {
+      lines.push({ measure: `${name}: not measured: ${String(error).split('\n', 1)[0]}`, goal: null, unit: '', values: [], digits: 0 });
+    }
+    console.log(name);
+  }
+  return lines;
+}
+
+async function main(records: number, rounds: number, ms: number): Promise<boolean> {
+  await installPeers(peersFolder);
+  const folder = await mkdtemp(path.join(tmpdir(), 'portal-bench-'));
+  const opened = await openDatabase({ DATA_DIR: folder, DATABASE_URL: undefined, WAREHOUSE_URL: undefined });
+  if (opened.embedded === undefined || typeof opened.data === 'string') throw new Error('no embedded PostgreSQL');
+  const { ctx, close } = await openCtx(readConfig({ DATA_DIR: folder, LOG_LEVEL: 'warn' }), opened);
+  const database = { ...opened.embedded.connection, database: opened.data.database };
+  const admin = new Pool(database);
+  const services: Running[] = [];
+  const start = async (environment: Record<string, string>): Promise<Running> => {
+    const service = await startService(folder, { environment });
+    services.push(service);
+    return service;
+  };
+  try {
+    const invoices = await loadInvoices(ctx, admin, records);
+    const warm = await start({ BODY_CACHE_MB: '0' });
+    await publishInvoices(warm.url, invoices, admin);
+    const cold = await start({ BODY_CACHE_MB: '0', TOTAL_CACHE_MB: '0' });
+    const pages = Array.from({ length: 20 }, (_, index) => index + 1);
+    const lists = statuses.flatMap((status) => dates.flatMap((date) => pages.map((page) => ({ status, date, page }))));
+    const ids = Array.from({ length: 10_000 }, () => 1 + Math.floor(Math.random() * records));
+    const { schema, table } = invoices;
+    const lines = await measure(
+      invoices,
+      { folder: peersFolder, database, schema, table, columns, lists, ids },
+      { warm, cold },
+      rounds,
+      ms,
+    );
+    const day = ctx.clock.now().toISOString().slice(0, 10);
+    const heading = `Run of ${day}: ${records} invoices, ${rounds} rounds, 16 connections.\n${await machineText(admin)}`;
+    return await writeTable('bench:peers', heading, lines);
+  } finally {
+    await Promise.all(services.map((service) => service.stop()));
+    await admin.end();
+    await close();
+    await opened.embedded.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+const [records = '1000000', rounds = '5', seconds = '2'] = process.argv.slice(2);
+if (!/^\d{5,7}$/.test(records) || !/^[1-9]\d?$/.test(rounds) || !/^\d{1,2}(\.\d)?$/.test(seconds)) {
+  console.error('Usage: npm run bench:peers -- [records] [rounds] [seconds of a measurement]');
+  process.exit(2);
+}
+process.exit((await main(Number(records), Number(rounds), Number(seconds) * 1_000)) ? 0 : 1);
