@@ -8,7 +8,7 @@ import { referencePages } from './http/reference-page.ts';
 import { refuseRepeatedHeaders, requestLog } from './http/request-log.ts';
 import { safeHeaders } from './http/safe-headers.ts';
 import { signInRouter } from './http/sign-in.ts';
-import { openTokenVerifier } from './identity/access-token.ts';
+import type { VerifyToken } from './identity/access-token.ts';
 import { startMailSender } from './mail/index.ts';
 import { publicationsSettled, resumePublications } from './platform/api-schemas/publication.ts';
 import { startDomainChecks } from './platform/domains/recheck.ts';
@@ -17,6 +17,15 @@ import { publicRouter } from './public/index.ts';
 import { pruneTombstones, type Scheduler, startCertificateWatch, startScheduler } from './sync/index.ts';
 
 export type AppOptions = { readonly trustProxy?: boolean | number | string; readonly streams?: StreamOptions };
+
+/** Loaded with the first token: what stands behind it is large, and a start needs none of it. */
+function tokenVerifier({ settings, log }: Ctx): VerifyToken {
+  let opened: Promise<VerifyToken> | undefined;
+  return async (token) => {
+    opened ??= import('./identity/access-token.ts').then(({ openTokenVerifier }) => openTokenVerifier(settings.oidc, log));
+    return (await opened)(token);
+  };
+}
 
 export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   const app = express();
@@ -35,7 +44,7 @@ export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   app.use('/invitation-assets', invitation.assets);
   app.get('/invitations/accept', invitation.page);
   app.use('/auth', signInRouter(ctx));
-  app.use(platformBase, platformRouter(ctx, openTokenVerifier(ctx.settings.oidc, ctx.log), options.streams ?? {}));
+  app.use(platformBase, platformRouter(ctx, tokenVerifier(ctx), options.streams ?? {}));
   app.use(unknownAddress);
   app.use(errorHandler(ctx.log));
   return app;
