@@ -9,7 +9,7 @@ import { referencePages } from './http/reference-page.ts';
 import { refuseRepeatedHeaders, requestLog } from './http/request-log.ts';
 import { safeHeaders } from './http/safe-headers.ts';
 import { signInRouter } from './http/sign-in.ts';
-import { openTokenVerifier } from './identity/access-token.ts';
+import type { VerifyToken } from './identity/access-token.ts';
 import { startMailSender } from './mail/index.ts';
 import { resumePublications, stopPublications } from './platform/api-schemas/publication.ts';
 import { startDomainChecks } from './platform/domains/recheck.ts';
@@ -23,6 +23,15 @@ export type AppOptions = {
   /** Where calls of the public interface are counted; whoever gives it stops it. */
   readonly usage?: Usage;
 };
+
+/** Loaded with the first token: what stands behind it is large, and a start needs none of it. */
+function tokenVerifier({ settings, log }: Ctx): VerifyToken {
+  let opened: Promise<VerifyToken> | undefined;
+  return async (token) => {
+    opened ??= import('./identity/access-token.ts').then(({ openTokenVerifier }) => openTokenVerifier(settings.oidc, log));
+    return (await opened)(token);
+  };
+}
 
 export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   const app = express();
@@ -41,7 +50,7 @@ export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   app.use('/invitation-assets', invitation.assets);
   app.get('/invitations/accept', invitation.page);
   app.use('/auth', signInRouter(ctx));
-  app.use(platformBase, platformRouter(ctx, openTokenVerifier(ctx.settings.oidc, ctx.log), options.streams ?? {}));
+  app.use(platformBase, platformRouter(ctx, tokenVerifier(ctx), options.streams ?? {}));
   app.use(unknownAddress);
   app.use(errorHandler(ctx.log));
   return app;

@@ -1,6 +1,5 @@
 // From a mail's parts to the bytes that leave. Nothing a person typed can add a header: line breaks and other control characters
 // become spaces in texts and are refused in addresses, ids and links.
-import MailComposer from 'nodemailer/lib/mail-composer';
 import { AppError } from '../core/errors.ts';
 
 export type Attachment = { readonly filename: string; readonly contentType: string; readonly content: Buffer };
@@ -52,6 +51,8 @@ export function checkMail(mail: Pick<Mail, 'to' | 'messageId' | 'unsubscribeUrl'
 /** `from` as in `Portal Service <portal@example.org>`. Throws an Error when it names no address. */
 export async function composeMail(from: string, mail: Mail): Promise<ComposedMail> {
   checkMail(mail);
+  // Loaded with the first mail: a start needs none of it.
+  const { default: MailComposer } = await import('nodemailer/lib/mail-composer');
   const composed = new MailComposer({
     from: oneLine(from),
     to: { name: oneLine(mail.to.name ?? ''), address: mail.to.address },

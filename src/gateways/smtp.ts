@@ -3,7 +3,7 @@
 // server, or the lack of one, decides.
 import { isIP } from 'node:net';
 import { Readable } from 'node:stream';
-import SMTPConnection from 'nodemailer/lib/smtp-connection';
+import type SMTPConnection from 'nodemailer/lib/smtp-connection';
 import { causeOf } from '../core/errors.ts';
 import type { ComposedMail } from './compose-mail.ts';
 import { type MailOutcome, type SendOptions, type SmtpLimits, withoutSecrets } from './mail-outcome.ts';
@@ -70,7 +70,8 @@ function leave(connection: SMTPConnection): void {
 export async function deliver(smtpUrl: string, mail: ComposedMail, given: SendOptions): Promise<MailOutcome> {
   const limits = { ...usualLimits, ...given.limits };
   const { options, auth } = readAddress(smtpUrl, limits);
-  const connection = new SMTPConnection(options);
+  const { default: Connection } = await import('nodemailer/lib/smtp-connection');
+  const connection = new Connection(options);
   let underWay = false;
   let ended = false;
   let timer: NodeJS.Timeout | undefined;
