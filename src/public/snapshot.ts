@@ -59,7 +59,7 @@ export async function openSnapshot(pool: Pool, reader: Reader, recordType: strin
 }
 
 /** Exact. Counts unless the total of this very data is known. */
-export async function totalOf(snapshot: Snapshot, reader: Reader, plan: ListPlan): Promise<number> {
+export async function totalOf(snapshot: Snapshot, reader: Reader, plan: ListPlan, left: AbortSignal): Promise<number> {
   const { client, place, freshness } = snapshot;
   if (plan.conditions.length === 0) return freshness.rowCount;
   const key = keyFor(reader, plan, freshness);
@@ -67,7 +67,7 @@ export async function totalOf(snapshot: Snapshot, reader: Reader, plan: ListPlan
   if (claim.kind === 'known') return claim.total;
   if (claim.kind === 'awaited') {
     await claim.done;
-    return totalOf(snapshot, reader, plan);
+    return totalOf(snapshot, reader, plan, left);
   }
   try {
     const { text, values } = countStatement(place, plan);
@@ -76,7 +76,8 @@ export async function totalOf(snapshot: Snapshot, reader: Reader, plan: ListPlan
     reader.totals.put(key, total);
     return total;
   } catch (error) {
-    claim.fail(error);
+    // Of a caller who left, those who wait for the same total hear nothing: one of them counts.
+    if (!left.aborted) claim.fail(error);
     throw error;
   } finally {
     claim.finish();
