@@ -98,7 +98,7 @@ async function sendSnapshot(wanted: Export, snapshot: Snapshot): Promise<void> {
     setFreshness(res, snapshot.freshness);
     return sendNotModified(res, held);
   }
-  const total = await totalOf(snapshot, read.reader, plan, wanted.left);
+  const total = await totalOf(snapshot, read.reader, plan);
   const lines = req.method === 'HEAD' ? undefined : await startCopy(wanted, snapshot, total);
   setFreshness(res, snapshot.freshness);
   res.setHeader('ETag', tag);

@@ -159,7 +159,7 @@ describe('a caller', () => {
     expect(lines.filter((line) => JSON.parse(line).level >= 40)).toEqual([]);
   });
 
-  it('who leaves while his records are counted takes no list with him that waits for the same total', async () => {
+  it('whose records are still counted holds no list up, and takes none with him when he leaves', async () => {
     const port = await serve();
     const holder = await admin.transaction();
     await holder.raw(`lock table ${schema}.${table} in access exclusive mode`);
@@ -169,7 +169,9 @@ describe('a caller', () => {
       return waiting.rows.length > 0 ? true : undefined;
     });
     const headers = { authorization: `Bearer ${caller.secret}`, 'x-tenant-id': caller.organizationId };
-    const list = fetch(`http://127.0.0.1:${port}/api/public/v1/invoices?number=counted`, { headers });
+    const asList = () => fetch(`http://127.0.0.1:${port}/api/public/v1/invoices?number=counted`, { headers });
+    expect((await asList()).status).toBe(503);
+    const list = asList();
     await new Promise((resolve) => setTimeout(resolve, 200));
     leaving.destroy();
     await new Promise((resolve) => setTimeout(resolve, 200));
