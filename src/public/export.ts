@@ -52,6 +52,8 @@ export async function serveExport(exports: Exports, read: ReadContext, type: Exp
   if (await answerHeld(read, type, plan.normalized)) return;
   const left = new AbortController();
   res.once('close', () => left.abort());
+  // Whoever left before this line is not told of again, and would wait for a turn that nobody wants.
+  if (res.closed) left.abort();
   const endTurn = await exports.turns.take(left.signal);
   if (endTurn === undefined) return;
   try {

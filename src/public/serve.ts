@@ -232,7 +232,7 @@ async function describe(
   const { req, res, baseUrl } = exchange;
   const scopes = key === null ? '' : scopesOf(key);
   res.appendHeader('Vary', 'Cookie');
-  if (/(^|&)draft=true(&|$)/.test(queryTextOf(req.url ?? ''))) {
+  if (asksForDraft(queryTextOf(req.url ?? ''))) {
     if (key !== null) assertPermission(key, 'api-schema:read');
     const text = await describeDraft(tenant, version);
     assertDescriptionParameters(req);
@@ -250,6 +250,9 @@ async function describe(
   assertDescriptionParameters(req);
   await sendJson(req, res, [tenant.organizationId, scopes, 'description', state.id], await service.content.description(tenant, state.id));
 }
+
+/** However it is spelled; what can't be read is refused afterwards. */
+const asksForDraft = (query: string): boolean => new URLSearchParams(query).getAll('draft').includes('true');
 
 async function describeDraft(tenant: TenantCtx, version: string): Promise<string> {
   const draft = isVersionLabel(version) ? await findDraft(tenant, version) : undefined;

@@ -36,7 +36,8 @@ export async function findVersion(ctx: Pick<TenantCtx, 'db' | 'organizationId'>,
       `select s.id, s.version, s.status, s.sunset_at, s.deprecated_at, n.version as successor_version, n.resources as successor_resources
      from api_schemas s left join lateral (
        select p.version, jsonb_path_query_array(p.endpoints, '$[*].name') as resources from api_schemas p
-       where p.organization_id = s.organization_id and p.status = 'published' order by length(p.version) desc, p.version desc limit 1
+       where p.organization_id = s.organization_id and p.status = 'published'
+         and (length(p.version), p.version) > (length(s.version), s.version) order by length(p.version) desc, p.version desc limit 1
      ) n on s.status = 'deprecated'
      where s.organization_id = ? and s.version = ?`,
       [ctx.organizationId, version],

@@ -5,6 +5,7 @@ import type { components, paths } from './.generated/public.ts';
 type Invoice = components['schemas']['InvoicesRecord'];
 const [, , baseUrl = '', key = '', tenant = ''] = process.argv;
 
+// Lists are offered as NDJSON and CSV too: this client reads JSON.
 const client = createClient<paths, 'application/json'>({ baseUrl, headers: { authorization: `Bearer ${key}`, 'x-tenant-id': tenant } });
 
 function given<T>(answer: { data?: T; error?: unknown; response: Response }): T {

@@ -67,14 +67,19 @@ async function serve(exports: Partial<Settings['exports']> = {}): Promise<number
   return (server.address() as AddressInfo).port;
 }
 
-/** Asks for the whole list and reads nothing but the first piece. */
-async function ask(port: number, query = '?fields=number', more = ''): Promise<{ socket: Socket; head: string }> {
+function send(port: number, query: string, more = ''): Socket {
   const socket = connect(port, '127.0.0.1');
   sockets.push(socket);
   socket.on('error', () => undefined);
   socket.write(
     `GET /api/public/v1/invoices${query} HTTP/1.1\r\nHost: x\r\nAccept: application/x-ndjson\r\n${more}Authorization: Bearer ${caller.secret}\r\nx-tenant-id: ${caller.organizationId}\r\n\r\n`,
   );
+  return socket;
+}
+
+/** Asks for the whole list and reads nothing but the first piece. */
+async function ask(port: number, query = '?fields=number', more = ''): Promise<{ socket: Socket; head: string }> {
+  const socket = send(port, query, more);
   const [first] = (await once(socket, 'data')) as [Buffer];
   socket.pause();
   return { socket, head: first.toString().split('\r\n\r\n')[0] ?? '' };
@@ -130,6 +135,48 @@ describe('a caller', () => {
     next.socket.destroy();
     await until(async () => ((await backends()).length === 0 ? true : undefined));
     expect(lines.filter((line) => JSON.parse(line).level >= 40)).toEqual([]);
+  });
+
+  it('who left before it was known what he wants takes no turn and no place among those who wait', async () => {
+    const port = await serve({ running: 1, waiting: 1 });
+    const held = await ask(port);
+    await new Promise((resolve) => setTimeout(resolve, database.ctx.settings.trustMs + 100));
+    const holder = await admin.transaction();
+    await holder.raw('lock table api_keys in access exclusive mode');
+    const gone = send(port, '?fields=number');
+    await until(async () => {
+      const waiting = await admin.raw("select 1 from pg_locks where not granted and relation = 'api_keys'::regclass");
+      return waiting.rows.length > 0 ? true : undefined;
+    });
+    gone.destroy();
+    await until(async () => (logged('request').length > 0 ? true : undefined));
+    await holder.rollback();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    const next = ask(port);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    held.socket.destroy();
+    expect((await next).head).toMatch(/^HTTP\/1.1 200 /);
+    expect(lines.filter((line) => JSON.parse(line).level >= 40)).toEqual([]);
+  });
+
+  it('whose records are still counted holds no list up, and takes none with him when he leaves', async () => {
+    const port = await serve();
+    const holder = await admin.transaction();
+    await holder.raw(`lock table ${schema}.${table} in access exclusive mode`);
+    const leaving = send(port, '?number=counted');
+    await until(async () => {
+      const waiting = await admin.raw("select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like 'select count(%'");
+      return waiting.rows.length > 0 ? true : undefined;
+    });
+    const headers = { authorization: `Bearer ${caller.secret}`, 'x-tenant-id': caller.organizationId };
+    const asList = () => fetch(`http://127.0.0.1:${port}/api/public/v1/invoices?number=counted`, { headers });
+    expect((await asList()).status).toBe(503);
+    const list = asList();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    leaving.destroy();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    await holder.rollback();
+    expect((await list).status).toBe(200);
   });
 
   it('503 with Retry-After when too many wait; lists are served all the same', async () => {

@@ -111,6 +111,13 @@ describe('deprecation', () => {
     expect(held.headers['deprecation']).toBe(headers['deprecation']);
     expect((await get('/v1/invoices').expect(200)).headers['deprecation']).toBeUndefined();
   });
+
+  it('names no older version as the successor', async () => {
+    await publishVersion(ctx, organizationId, { version: 'v11', status: 'deprecated' });
+    const { headers } = await get('/v11/invoices?pageSize=1').expect(200);
+    expect(headers['deprecation']).toMatch(/^@\d{10}$/);
+    expect(headers['link']).not.toContain('successor-version');
+  });
 });
 
 describe('the door', () => {

@@ -203,6 +203,7 @@ describe('GET /openapi/{version}', () => {
     expect(Object.keys(response.body.paths)).toContain('/v2/drafted');
     await get('/openapi/v2?draft=true', { 'if-none-match': String(response.headers['etag']) }).expect(304);
     await get('/openapi/v2').expect(404);
+    expect((await get('/openapi/v2?dr%61ft=tru%65').expect(200)).text).toBe(response.text);
     await get('/openapi/v1?draft=true').expect(404);
     await get('/openapi/v7?draft=true').expect(404);
   });
