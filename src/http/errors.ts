@@ -71,9 +71,13 @@ export function sendError(res: Response, error: AppError): void {
   res.status(error.status).json(body);
 }
 
-/** Failures of the service itself go to the log with their cause. */
+/** Failures of the service itself go to the log with their cause; that it is busy has none, and callers can make it so. */
 export function logFailure(log: Log, res: Response, shown: AppError, error: unknown): void {
   if (shown.status < 500) return;
+  if (shown.status === 503 && error === shown && shown.cause === undefined) {
+    log.warn({ requestId: requestIdOf(res) }, shown.message);
+    return;
+  }
   const cause = error instanceof AppError ? (error.cause ?? error) : error;
   log.error(
     { requestId: requestIdOf(res), err: cause instanceof ZodError ? new Error(`an answer broke its schema: ${cause.message}`) : cause },

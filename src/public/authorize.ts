@@ -43,15 +43,24 @@ const refuse = (code: 'BAD_REQUEST' | 'FORBIDDEN', path: string, reason: string,
   new AppError(code, message, { details: [{ path, code: reason, message }] });
 
 /** Throws 400 without a well-formed header, 403 when it names another tenant than the credential's. */
-export function assertTenant(key: { readonly organization: { readonly id: string } }, headers: IncomingHttpHeaders): void {
+export function assertTenant(
+  holder: { readonly organization: { readonly id: string } },
+  headers: IncomingHttpHeaders,
+  credential: 'key' | 'session' = 'key',
+): void {
   const tenant = headers['x-tenant-id'];
   if (tenant === undefined || tenant === '')
     throw refuse('BAD_REQUEST', 'x-tenant-id', 'tenant_missing', 'The header x-tenant-id is missing');
   if (typeof tenant !== 'string' || !isId(tenant.toLowerCase())) {
     throw refuse('BAD_REQUEST', 'x-tenant-id', 'tenant_malformed', 'The header x-tenant-id must be one organization id');
   }
-  if (tenant.toLowerCase() !== key.organization.id)
-    throw refuse('FORBIDDEN', 'x-tenant-id', 'tenant_mismatch', 'This key does not belong to the tenant of the header x-tenant-id');
+  if (tenant.toLowerCase() !== holder.organization.id)
+    throw refuse(
+      'FORBIDDEN',
+      'x-tenant-id',
+      'tenant_mismatch',
+      `This ${credential} does not belong to the tenant of the header x-tenant-id`,
+    );
 }
 
 /** Throws 403 for a version or resource outside the key's scopes. Says nothing about whether they exist. */
@@ -71,7 +80,7 @@ export function assertScopes(key: FoundApiKey, version: string, resource: string
 export async function identifyMember(ctx: Ctx, session: string, headers: IncomingHttpHeaders): Promise<Principal> {
   const { principal, refusal } = await fromSession(ctx, session, undefined);
   if (principal === undefined) throw refusal ?? unauthorized();
-  assertTenant(principal, headers);
+  assertTenant(principal, headers, 'session');
   if (!principal.permissions.has('api-schema:read')) throw new AppError('FORBIDDEN', 'Missing required permission: api-schema:read');
   return principal;
 }

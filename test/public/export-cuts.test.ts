@@ -185,6 +185,7 @@ describe('a caller', () => {
     const refused = await ask(port);
     expect(refused.head).toMatch(/^HTTP\/1.1 503 /);
     expect(refused.head).toMatch(/Retry-After: \d+/);
+    expect(logged('Too many exports are under way; try again later').map(({ level }) => level)).toEqual([40]);
     const get = callerOf(publicApp(database.ctx), caller);
     expect(idsOf(await get('/v1/invoices?pageSize=1').expect(200))).toEqual(['1']);
     socket.destroy();
