@@ -80,7 +80,11 @@ describe('the public reference', () => {
     await made.page.locator('.cards').getByRole('link', { name: 'invoices' }).click();
     const status = made.page.locator('.fields > div', { hasText: 'Where it stands' });
     expect(await status.innerText()).toMatch(/status[\s\S]*text or null[\s\S]*sort[\s\S]*3 filters/);
-    expect(await made.page.getByRole('heading', { level: 3 }).allInnerTexts()).toEqual(['List invoices', 'One record of invoices']);
+    expect(await made.page.getByRole('heading', { level: 3 }).allInnerTexts()).toEqual([
+      'List invoices',
+      'What changed in invoices',
+      'One record of invoices',
+    ]);
     await operation(made, 'listInvoices').getByRole('button', { name: 'Show all' }).click();
     const parameter = operation(made, 'listInvoices').locator('.parameter', {
       has: made.page.getByLabel('number_contains', { exact: true }),
@@ -275,6 +279,18 @@ describe('the public reference', () => {
     );
     expect(made.complaints).toEqual([]);
     expect(reference.staysHere(made)).toBe(true);
+  });
+
+  it('saves a whole list as CSV', async () => {
+    const made = await reference.openAt('listInvoices');
+    const list = operation(made, 'listInvoices');
+    await list.getByLabel('Answer as').selectOption('text/csv');
+    const saving = made.page.waitForEvent('download');
+    await send(made, 'listInvoices');
+    const lines = (await textOf(await saving)).split('\r\n');
+    expect([lines[0]?.split(',')[0], lines.length]).toEqual(['id', 1 + 12 + 1]);
+    await list.getByText('Saved as').waitFor();
+    expect(made.complaints).toEqual([]);
   });
 
   it('stays usable when its scripts come late, and says what it needs where there are none', async () => {
