@@ -28,6 +28,8 @@ create table subscriptions (
   schedule text not null,
   timezone text not null,
   format text not null constraint subscription_format_is_known check (format in ('html', 'csv')),
+  -- A template of the organization; 0020 ties it to its table.
+  template_id uuid constraint template_is_for_html check (template_id is null or format = 'html'),
   enabled boolean not null default true,
   disabled_reason text constraint disabled_reason_is_known check (disabled_reason in ('view_deleted', 'view_hidden', 'owner_left')),
   scheduled_since timestamptz not null default now(),

@@ -15,6 +15,7 @@ import { memberRoutes } from './members/members.routes.ts';
 import { netsuiteRoutes } from './netsuite/netsuite.routes.ts';
 import { organizationRoutes } from './organizations/organizations.routes.ts';
 import { roleRoutes } from './roles/roles.routes.ts';
+import { subscriptionRoutes } from './subscriptions/subscriptions.routes.ts';
 import { syncRoutes } from './syncs/syncs.routes.ts';
 import { teamRoutes } from './teams/teams.routes.ts';
 import { whoamiRoutes } from './whoami/whoami.routes.ts';
@@ -53,6 +54,7 @@ const groupRoutes: readonly AnyRoute[] = [
   ...teamRoutes,
   ...netsuiteRoutes,
   ...syncRoutes,
+  ...subscriptionRoutes,
   ...apiKeyRoutes,
   ...apiSchemaRoutes,
 ];

@@ -71,12 +71,13 @@ const mayImport: Record<string, Record<string, Access>> = {
     platform: ['organizations/organizations.service.ts'],
   },
   'config.ts': { core: 'all' },
-  // Publications left unfinished by a stopped process are taken up at the start; pending domains are looked at again.
+  // Publications left unfinished by a stopped process are taken up at the start; pending domains are looked at again; subscriptions are
+  // sent, and ended by the links of their mails.
   'app.ts': {
     core: 'all',
     http: 'all',
     identity: 'all',
-    platform: ['index.ts', 'api-schemas/publication.ts', 'domains/recheck.ts'],
+    platform: ['index.ts', 'api-schemas/publication.ts', 'domains/recheck.ts', 'subscriptions/runner.ts', 'subscriptions/unsubscribe.ts'],
     public: 'door',
     mail: 'door',
     sync: 'door',

@@ -92,7 +92,9 @@ export const finishSlot = (tx: Tx, claim: SlotClaim) => held(tx, claim).update({
 export async function failSlot(tx: Tx, claim: SlotClaim, error: string): Promise<void> {
   const own = { organization_id: claim.organizationId, slot_id: claim.id };
   if ((await held(tx, claim).update({ ...released, status: 'failed', error })) === 0) return;
-  await tx('subscription_deliveries').where({ ...own, status: 'queued' }).update({ status: 'failed', error });
+  await tx('subscription_deliveries')
+    .where({ ...own, status: 'queued' })
+    .update({ status: 'failed', error });
 }
 
 export type WaitingDelivery = {

@@ -1,0 +1,127 @@
+// What the mails of one slot say, made once for all recipients: the first records in the mail, or all of them attached. Pure but for
+// a template, which is rendered in its own room.
+import { type Attachment, layoutMail, type MailContent, type RecordTable, rowsThatFit } from '../../mail/index.ts';
+
+export type Column = { readonly name: string; readonly label: string; readonly type: string | null };
+export type Value = string | boolean | null | ExactNumber | readonly unknown[];
+
+/** A number as it was written: no digit of it is lost on the way into a mail. */
+export class ExactNumber {
+  readonly digits: string;
+  constructor(digits: string) {
+    this.digits = digits;
+  }
+}
+
+export type FoundView = {
+  readonly columns: readonly Column[];
+  readonly records: readonly Readonly<Record<string, Value>>[];
+  readonly total: number;
+  readonly syncedAt: string | null;
+  readonly problems: readonly string[];
+};
+
+/** What the mails are about, beside the records. */
+export type About = {
+  readonly viewName: string;
+  readonly organizationName: string;
+  readonly ownerName: string;
+  readonly timezone: string;
+};
+
+export type SlotContent = {
+  readonly subject: string;
+  readonly records: number;
+  readonly attachment: Attachment | undefined;
+  /** Both parts of the mail to whoever has this link. */
+  layout(unsubscribeUrl: string): { readonly text: string; readonly html: string };
+};
+
+const longestCell = 300;
+const longestSubject = 200;
+
+/** `2026-03-02 10:00`, by the clocks of the time zone. */
+export const localTime = (instant: string, timezone: string): string =>
+  new Intl.DateTimeFormat('sv-SE', { timeZone: timezone, dateStyle: 'short', timeStyle: 'short' }).format(new Date(instant));
+
+const cut = (text: string, most: number): string => (text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`);
+export const oneLine = (text: string, most: number): string => cut(text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ').trim(), most);
+
+/** A value as a reader of mail sees it; empty where there is none. */
+export function cellText(value: Value | undefined, type: string | null, timezone: string): string {
+  if (value === null || value === undefined) return '';
+  if (value instanceof ExactNumber) return value.digits;
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (typeof value === 'string') return type === 'time' ? localTime(value, timezone) : oneLine(value, longestCell);
+  return value.length === 1 ? '1 line' : `${value.length} lines`;
+}
+
+const counted = (total: number): string => `${total.toLocaleString('en-US')} ${total === 1 ? 'record' : 'records'}`;
+export const subjectOf = ({ viewName }: About, total: number): string =>
+  oneLine(`${viewName}: ${total === 0 ? 'no records' : counted(total)}`, longestSubject);
+export const subjectFromData = (text: string): string => oneLine(text, longestSubject);
+
+const asOf = ({ syncedAt }: Pick<FoundView, 'syncedAt'>, { timezone }: About): string =>
+  syncedAt === null ? 'It is not known when they were synced.' : `As of ${localTime(syncedAt, timezone)} (${timezone}).`;
+
+const problemWords = (problems: readonly string[]): string[] =>
+  problems.length === 0 ? [] : [`This view has a problem, so that it may show less than it should: ${problems.join('; ')}.`];
+
+const whyYou = ({ ownerName, viewName, organizationName }: About): string =>
+  `You get this mail because ${ownerName} of ${organizationName} subscribed your address to “${viewName}”.`;
+
+type Words = Omit<MailContent, 'notes' | 'smallLink'>;
+const withLink = (words: Words, about: About) => (url: string) =>
+  layoutMail({ ...words, notes: [whyYou(about)], smallLink: { label: 'Unsubscribe', url } });
+
+function tableOf(found: FoundView, about: About): RecordTable {
+  const columns = found.columns.map(({ label, type }) => ({
+    label: oneLine(label, 80),
+    numeric: type === 'number' || type === 'integer',
+  }));
+  const rows = found.records.map((record) => found.columns.map(({ name, type }) => cellText(record[name], type, about.timezone)));
+  const table = { columns, rows };
+  return { columns, rows: rows.slice(0, rowsThatFit(table)) };
+}
+
+function tableWords(found: FoundView, about: About): Words {
+  const table = tableOf(found, about);
+  const [all, shown] = [found.total, table.rows.length];
+  const summary =
+    all === 0
+      ? 'There are no records.'
+      : shown === all
+        ? `${counted(all)}.`
+        : `The first ${shown.toLocaleString('en-US')} of ${counted(all)}.`;
+  const words = { title: about.viewName, paragraphs: [`${summary} ${asOf(found, about)}`, ...problemWords(found.problems)] };
+  return shown === 0 ? words : { ...words, table };
+}
+
+/** The first records in the mail itself. */
+export const tableContent = (found: FoundView, about: About): SlotContent => ({
+  subject: subjectOf(about, found.total),
+  records: found.total,
+  attachment: undefined,
+  layout: withLink(tableWords(found, about), about),
+});
+
+const fileNameOf = ({ viewName }: About, day: string): string => {
+  const name = viewName
+    .normalize('NFKD')
+    .replaceAll(/[^A-Za-z0-9]+/g, '-')
+    .replaceAll(/^-|-$/g, '');
+  return `${name.slice(0, 60) || 'records'}-${day}.csv`;
+};
+
+/** All records as a file. `slot` gives the file its date. */
+export function csvContent(found: Omit<FoundView, 'columns' | 'records'>, csv: Buffer, about: About, slot: Date): SlotContent {
+  const filename = fileNameOf(about, localTime(slot.toISOString(), about.timezone).slice(0, 10));
+  const summary =
+    found.total === 0 ? `There are no records: ${filename} holds the headings alone.` : `${counted(found.total)} in ${filename}.`;
+  return {
+    subject: subjectOf(about, found.total),
+    records: found.total,
+    attachment: { filename, contentType: 'text/csv', content: csv },
+    layout: withLink({ title: about.viewName, paragraphs: [`${summary} ${asOf(found, about)}`, ...problemWords(found.problems)] }, about),
+  };
+}
