@@ -18,6 +18,7 @@ import { roleRoutes } from './roles/roles.routes.ts';
 import { subscriptionRoutes } from './subscriptions/subscriptions.routes.ts';
 import { syncRoutes } from './syncs/syncs.routes.ts';
 import { teamRoutes } from './teams/teams.routes.ts';
+import { viewRoutes } from './views/views.routes.ts';
 import { whoamiRoutes } from './whoami/whoami.routes.ts';
 
 export const platformBase = '/api/platform/v1';
@@ -54,6 +55,7 @@ const groupRoutes: readonly AnyRoute[] = [
   ...teamRoutes,
   ...netsuiteRoutes,
   ...syncRoutes,
+  ...viewRoutes,
   ...subscriptionRoutes,
   ...apiKeyRoutes,
   ...apiSchemaRoutes,

@@ -3,19 +3,9 @@
 import { type Attachment, layoutMail, type MailContent, type RecordTable, rowsThatFit } from '../../mail/index.ts';
 
 export type Column = { readonly name: string; readonly label: string; readonly type: string | null };
-export type Value = string | boolean | null | ExactNumber | readonly unknown[];
-
-/** A number as it was written: no digit of it is lost on the way into a mail. */
-export class ExactNumber {
-  readonly digits: string;
-  constructor(digits: string) {
-    this.digits = digits;
-  }
-}
-
 export type FoundView = {
   readonly columns: readonly Column[];
-  readonly records: readonly Readonly<Record<string, Value>>[];
+  readonly records: readonly Readonly<Record<string, unknown>>[];
   readonly total: number;
   readonly syncedAt: string | null;
   readonly problems: readonly string[];
@@ -47,13 +37,13 @@ export const localTime = (instant: string, timezone: string): string =>
 const cut = (text: string, most: number): string => (text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`);
 export const oneLine = (text: string, most: number): string => cut(text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ').trim(), most);
 
-/** A value as a reader of mail sees it; empty where there is none. */
-export function cellText(value: Value | undefined, type: string | null, timezone: string): string {
+/** A value as a reader of mail sees it; empty where there is none. Numbers keep the digits that they were read with. */
+export function cellText(value: unknown, type: string | null, timezone: string): string {
   if (value === null || value === undefined) return '';
-  if (value instanceof ExactNumber) return value.digits;
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (typeof value === 'string') return type === 'time' ? localTime(value, timezone) : oneLine(value, longestCell);
-  return value.length === 1 ? '1 line' : `${value.length} lines`;
+  if (Array.isArray(value)) return value.length === 1 ? '1 line' : `${value.length} lines`;
+  return JSON.stringify(value);
 }
 
 const counted = (total: number): string => `${total.toLocaleString('en-US')} ${total === 1 ? 'record' : 'records'}`;

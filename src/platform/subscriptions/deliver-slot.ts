@@ -7,9 +7,10 @@ import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { enqueueMail, storeAttachment } from '../../mail/index.ts';
 import { nextSlot } from '../../sync/index.ts';
 import { type Author, writeAudit } from '../audit.store.ts';
+import type { ViewRow } from '../views/views.store.ts';
 import type { About, SlotContent } from './content.ts';
 import * as store from './deliveries.store.ts';
-import { findViewForOwner, type ViewRow } from './sight.ts';
+import { findViewForOwner } from './sight.ts';
 import { findSubscription, insertLink, type SubscriptionRow, updateSubscription } from './subscriptions.store.ts';
 
 /** The slot can't be sent, and trying again would not help. Its words are for the owner. */

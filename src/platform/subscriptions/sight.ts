@@ -1,35 +1,29 @@
 // Who may know of a subscription, who may change it, and whether its owner still sees what it sends.
-import type { Knex } from 'knex';
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, notFound } from '../../core/errors.ts';
 import type { Tx } from '../../db/transaction.ts';
 import { rolePermissions } from '../../identity/principal.ts';
+import { viewerOf } from '../views/views.service.ts';
+import { findVisibleView, isVisible, type ViewRow, whoLooks } from '../views/views.store.ts';
 import { findSubscription, lockSubscription, type Seen, type SubscriptionRow } from './subscriptions.store.ts';
-
-/** The office to change what others made: built-in roles alone, never a key that was handed over. */
-const isAdministrator = ({ principal }: Pick<RequestCtx, 'principal'>): boolean =>
-  (principal.role.name === 'owner' || principal.role.name === 'admin') && !principal.handedOver;
-
-/** The rows of `views v` that a person sees: their own, those of the whole organization, and those of their teams. */
-function visibleTo(query: Knex.QueryBuilder, userId: string): void {
-  query.whereRaw(
-    `(v.visibility = 'organization' or v.owner_id = ? or (v.visibility = 'team' and exists (
-        select from team_members t where t.organization_id = v.organization_id and t.team_id = v.team_id and t.user_id = ?)))`,
-    [userId, userId],
-  );
-}
 
 export const seenBy =
   (ctx: Pick<RequestCtx, 'principal'>): Seen =>
   (query) => {
-    const { user } = ctx.principal;
-    if (!isAdministrator(ctx)) query.where((either) => either.where('s.owner_id', user.id).orWhere((sees) => visibleTo(sees, user.id)));
+    const viewer = viewerOf(ctx);
+    query.where((any) => {
+      any.where('s.owner_id', viewer.userId).orWhereRaw(isVisible, whoLooks(viewer));
+      // Whoever may change members looks after what has lost its owner or its view.
+      if (viewer.keeper) any.orWhereNull('s.owner_id').orWhereNull('s.view_id');
+    });
   };
 
 function refuseStranger(ctx: Pick<RequestCtx, 'principal'>, { owner_id: ownerId }: Pick<SubscriptionRow, 'owner_id'>): void {
-  if (ownerId === ctx.principal.user.id || isAdministrator(ctx)) return;
-  const message = 'Only whoever made it, and owners and admins of the organization, may change a subscription';
-  throw new AppError('FORBIDDEN', message, { details: [{ path: '', code: 'not_yours', message }] });
+  const { userId, keeper } = viewerOf(ctx);
+  if (ownerId === userId || keeper) return;
+  throw new AppError('FORBIDDEN', 'Only its owner changes a subscription', {
+    details: [{ path: '', code: 'subscription_owner_needed', message: 'Ask its owner, or somebody who may change members' }],
+  });
 }
 
 /** One that the caller may not know of is not there. */
@@ -47,30 +41,18 @@ export async function lockOwnRow(tx: Tx, ctx: RequestCtx, id: string): Promise<S
   return row;
 }
 
-export type ViewRow = {
-  id: string;
-  name: string;
-  record_type: string;
-  columns: string[];
-  filters: { field: string; operator: string; value: unknown }[];
-  sort: { field: string; direction: 'asc' | 'desc' }[];
-};
+export const findViewOfCaller = (tx: Tx, ctx: RequestCtx, viewId: string): Promise<ViewRow | undefined> =>
+  findVisibleView(tx, ctx.organizationId, viewerOf(ctx), viewId);
 
-/** The view as this person sees it; undefined when they don't. */
-export const findViewFor = async (tx: Tx, organizationId: string, viewId: string, userId: string): Promise<ViewRow | undefined> => {
-  const query = tx('views as v').where({ 'v.organization_id': organizationId, 'v.id': viewId });
-  visibleTo(query, userId);
-  return query.first<ViewRow | undefined>('v.id', 'v.name', 'v.record_type', 'v.columns', 'v.filters', 'v.sort');
-};
-
-type Member = { name: string; built_in: boolean; permissions: string[] };
+type Role = { name: string; built_in: boolean; permissions: string[] };
 
 /** The view as the owner of a subscription sees it now: their role must still let them read views. */
 export async function findViewForOwner(tx: Tx, organizationId: string, viewId: string, ownerId: string): Promise<ViewRow | undefined> {
   const role = await tx('memberships as m')
     .join('roles as r', 'r.id', 'm.role_id')
     .where({ 'm.organization_id': organizationId, 'm.user_id': ownerId })
-    .first<Member | undefined>('r.name', 'r.built_in', 'r.permissions');
+    .first<Role | undefined>('r.name', 'r.built_in', 'r.permissions');
   const held = role === undefined ? [] : rolePermissions({ ...role, builtIn: role.built_in });
-  return held.includes('view:read') ? findViewFor(tx, organizationId, viewId, ownerId) : undefined;
+  if (!held.includes('view:read')) return undefined;
+  return findVisibleView(tx, organizationId, { userId: ownerId, keeper: held.includes('member:update') }, viewId);
 }

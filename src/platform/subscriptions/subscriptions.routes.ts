@@ -16,7 +16,7 @@ export const subscriptionRoutes = [
     path: '/subscriptions',
     permission: 'subscription:read',
     summary: 'Subscriptions to views that you see, newest first',
-    description: 'Your own, those to views that you see, and for owners and admins all. `viewId` names one view.',
+    description: 'Your own and those to views that you see. `viewId` names one view.',
     query: z.strictObject({ ...pageFields, viewId: Id.optional() }),
     response: pageOf(Subscription),
     handler: (ctx, { query: { viewId, ...page } }) => service.listSubscriptions(ctx, page, viewId),
@@ -62,7 +62,7 @@ export const subscriptionRoutes = [
     permission: 'subscription:update',
     summary: 'Change a subscription',
     description:
-      'Its owner, and owners and admins of the organization, may. `enabled: true` lifts what switched it off, as long as its owner sees the view; whose owner has left belongs to who switches it on again.',
+      'Its owner may, and whoever may change members (`member:update`). `enabled: true` lifts what switched it off, as long as its owner sees the view; whose owner has left belongs to who switches it on again.',
     params: IdParams,
     body: SubscriptionChange,
     example: { schedule: '30 6 * * *', recipients: ['ada@example.com'] },

@@ -11,7 +11,7 @@ import { nextSlot, scheduleProblem } from '../../sync/index.ts';
 import { writeAudit } from '../audit.store.ts';
 import { recallMails } from './deliveries.service.ts';
 import { type LastSlotRow, lastSlots } from './deliveries.store.ts';
-import { findViewFor, findViewForOwner, getRow, lockOwnRow, seenBy } from './sight.ts';
+import { findViewForOwner, findViewOfCaller, getRow, lockOwnRow, seenBy } from './sight.ts';
 import type { NewSubscription, SubscriptionChange, SubscriptionView } from './subscriptions.schemas.ts';
 import * as store from './subscriptions.store.ts';
 
@@ -115,7 +115,7 @@ export async function createSubscription(ctx: RequestCtx, input: NewSubscription
   const id = newId();
   const { user } = ctx.principal;
   return inTransaction(ctx, async (tx) => {
-    if ((await findViewFor(tx, ctx.organizationId, input.viewId, user.id)) === undefined) throw unseenView();
+    if ((await findViewOfCaller(tx, ctx, input.viewId)) === undefined) throw unseenView();
     await store.insertSubscription(tx, ctx.organizationId, {
       id,
       view_id: input.viewId,
@@ -145,7 +145,7 @@ async function changedColumns(tx: Tx, ctx: RequestCtx, row: store.SubscriptionRo
   const enabled = change.enabled ?? row.enabled;
   const viewId = change.viewId ?? row.view_id;
   const ownerId = row.owner_id ?? (change.enabled === true ? ctx.principal.user.id : null);
-  if (change.viewId !== undefined && (await findViewFor(tx, ctx.organizationId, change.viewId, ctx.principal.user.id)) === undefined)
+  if (change.viewId !== undefined && (await findViewOfCaller(tx, ctx, change.viewId)) === undefined)
     throw unseenView();
   if (enabled && (change.enabled !== undefined || change.viewId !== undefined)) {
     const seen = viewId !== null && ownerId !== null && (await findViewForOwner(tx, ctx.organizationId, viewId, ownerId)) !== undefined;
