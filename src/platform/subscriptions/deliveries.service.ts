@@ -1,4 +1,5 @@
 // Slots by hand, what became of slots, and mails taken back.
+import { createHash } from 'node:crypto';
 import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { AppError, invalid } from '../../core/errors.ts';
 import { newId } from '../../core/id.ts';
@@ -27,10 +28,11 @@ const view = (row: store.DeliveryRow): DeliveryView => ({
 
 type Due = { readonly subscriptionId: string; readonly trigger: store.Trigger; readonly slot: Date };
 
-/**
- * Makes a slot with one delivery for each address on the list; undefined when the time of the schedule has one. The Message-ID says
- * which subscription, which slot and whom, and is the same however often it is made.
- */
+/** The same however often it is made of the same three; short, so that it stands in one line of a mail. */
+const messageIdOf = (settings: TenantCtx['settings'], subscriptionId: string, slot: string, recipientId: string): string =>
+  messageIdFor(settings, createHash('sha256').update([subscriptionId, slot, recipientId].join(' ')).digest('hex').slice(0, 40));
+
+/** Makes a slot with one delivery for each address on the list; undefined when the time of the schedule has one. */
 export async function openSlot(
   tx: Tx,
   ctx: Pick<TenantCtx, 'organizationId' | 'settings'>,
@@ -38,11 +40,11 @@ export async function openSlot(
 ): Promise<string | undefined> {
   const id = newId();
   if (!(await store.insertSlot(tx, ctx.organizationId, { id, subscriptionId, trigger, slot }))) return undefined;
-  const time = trigger === 'manual' ? id : slot.toISOString().replaceAll(/[^0-9TZ]/g, '');
+  const time = trigger === 'manual' ? id : slot.toISOString();
   const recipients = await listRecipients(tx, ctx.organizationId, [subscriptionId]);
   const deliveries = recipients.map((recipient) => ({
     recipient_id: recipient.id,
-    message_id: messageIdFor(ctx.settings, `${subscriptionId}.${time}.${recipient.id}`),
+    message_id: messageIdOf(ctx.settings, subscriptionId, time, recipient.id),
     status: recipient.unsubscribed_at === null ? ('queued' as const) : ('skipped' as const),
   }));
   await store.insertDeliveries(tx, ctx.organizationId, id, deliveries);

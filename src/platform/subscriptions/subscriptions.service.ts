@@ -145,8 +145,7 @@ async function changedColumns(tx: Tx, ctx: RequestCtx, row: store.SubscriptionRo
   const enabled = change.enabled ?? row.enabled;
   const viewId = change.viewId ?? row.view_id;
   const ownerId = row.owner_id ?? (change.enabled === true ? ctx.principal.user.id : null);
-  if (change.viewId !== undefined && (await findViewOfCaller(tx, ctx, change.viewId)) === undefined)
-    throw unseenView();
+  if (change.viewId !== undefined && (await findViewOfCaller(tx, ctx, change.viewId)) === undefined) throw unseenView();
   if (enabled && (change.enabled !== undefined || change.viewId !== undefined)) {
     const seen = viewId !== null && ownerId !== null && (await findViewForOwner(tx, ctx.organizationId, viewId, ownerId)) !== undefined;
     if (!seen)
