@@ -39,6 +39,7 @@ function linesJson(column: string, lines: readonly LineOutput[]): string {
 /** The select list of one record of table `t`: id first, then the fields under their public names. */
 export function recordColumns(fields: readonly OutputField[]): string {
   const outputs = fields.map((field) => {
+    if (field.kind === 'absent') return `null as ${quoted(field.name)}`;
     const json =
       field.kind === 'lines'
         ? linesJson(`t.${quoted(field.column)}`, field.lines)
@@ -51,6 +52,7 @@ export function recordColumns(fields: readonly OutputField[]): string {
 /** The same record as fields of CSV: the digits and texts of its JSON, lines as JSON text. */
 export function csvColumns(fields: readonly OutputField[]): string {
   const outputs = fields.map((field) => {
+    if (field.kind === 'absent') return `null as ${quoted(field.name)}`;
     if (field.kind === 'lines') return `${linesJson(`t.${quoted(field.column)}`, field.lines)} as ${quoted(field.name)}`;
     const value = `t.${quoted(field.column.column)}`;
     const { type } = field.column;
