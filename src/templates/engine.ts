@@ -109,6 +109,15 @@ const asLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\s]
 /** Lines and tabs stay. */
 const asText = (text: string): string => text.replaceAll(/\r\n?/g, '\n').replaceAll(/(?![\n\t])\p{Cc}/gu, '');
 
+/** A number that a float can't hold is the text of its digits, as whoever reads it wants them and not near ones. */
+const parseData = (json: string): object =>
+  JSON.parse(json, (_key, value: unknown, context?: { readonly source?: string }) => {
+    const { source } = context ?? {};
+    if (typeof value !== 'number' || source === undefined) return value;
+    const digits = source.includes('.') ? source.replace(/\.?0+$/, '') : source;
+    return /e/i.test(source) || String(value) === digits ? value : source;
+  }) as object;
+
 function renderPart(part: string, task: RenderTask, strict: boolean): { text: string; problems: TemplateProblem[] } {
   const { source, as } = task.parts[part] ?? { source: '', as: 'text' };
   const engine = openEngine({ as: as === 'html' ? 'html' : 'text', now: task.now, timeZone: task.timeZone, strict });
@@ -117,7 +126,7 @@ function renderPart(part: string, task: RenderTask, strict: boolean): { text: st
     const parsed = engine.parse(source);
     phase = 'failed';
     // Parsed for each part anew: what one part changes in it the next one doesn't see.
-    const data = Object.assign(Object.create(null), JSON.parse(task.data), { now: task.now }) as object;
+    const data = Object.assign(Object.create(null), parseData(task.data), { now: task.now }) as object;
     const text = String(engine.renderSync(parsed, data));
     return { text: as === 'line' ? asLine(text) : asText(text), problems: [] };
   } catch (error) {

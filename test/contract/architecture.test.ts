@@ -59,6 +59,7 @@ const mayImport: Record<string, Record<string, Access>> = {
     public: 'door',
     mail: 'door',
     sync: 'door',
+    templates: 'door',
     warehouse: ['tenant-schema.ts'], // an organization's room is made with it and measured for it
     gateways: ['dns.ts'], // records that prove control of a hostname
     connectors: ['connector.ts', 'netsuite/connection.ts'], // the words of its errors, and which addresses are an account's
