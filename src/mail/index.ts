@@ -2,6 +2,6 @@
 // reads what became of it in the row of `outgoing_mails` that it remembers by id.
 export type { Attachment } from '../gateways/compose-mail.ts';
 export { enqueueMail, messageIdFor, type NewMail, recallMail, storeAttachment } from './enqueue.ts';
-export { layoutMail, type MailContent } from './layout.ts';
+export { layoutMail, type MailContent, withSmallPrint } from './layout.ts';
 export { type RecordTable, rowsThatFit } from './record-table.ts';
 export { type MailSender, startMailSender } from './sender.ts';

@@ -67,5 +67,14 @@ function toText({ title, paragraphs, table, action, notes = [], smallLink }: Mai
   return `${[title, ...paragraphs, ...records, ...link(action), ...(small.length > 0 ? ['-- '] : []), ...small].join('\n\n')}\n`;
 }
 
+/** A page of somebody else's, such as an organization's template, with our small print at its end. */
+export function withSmallPrint(html: string, { notes = [], smallLink }: Pick<MailContent, 'notes' | 'smallLink'>): string {
+  const print = `<hr style="border:0;border-top:1px solid #d5dae1;margin:24px 0 12px">
+${[...notes.map(note), ...(smallLink === undefined ? [] : [smallLinkHtml(smallLink)])].join('\n')}
+`;
+  const end = html.toLowerCase().lastIndexOf('</body>');
+  return end < 0 ? `${html}\n${print}` : `${html.slice(0, end)}${print}${html.slice(end)}`;
+}
+
 /** Both parts of a mail. */
 export const layoutMail = (content: MailContent): { text: string; html: string } => ({ text: toText(content), html: toHtml(content) });

@@ -1,6 +1,6 @@
-// What the mails of one slot say, made once for all recipients: the first records in the mail, or all of them attached. Pure but for
-// a template, which is rendered in its own room.
-import { type Attachment, layoutMail, type MailContent, type RecordTable, rowsThatFit } from '../../mail/index.ts';
+// What the mails of one slot say, made once for all recipients: the first records in the mail, by our layout or by a template, or all of
+// them attached. Pure.
+import { type Attachment, layoutMail, type MailContent, type RecordTable, rowsThatFit, withSmallPrint } from '../../mail/index.ts';
 
 export type Column = { readonly name: string; readonly label: string; readonly type: string | null };
 export type FoundView = {
@@ -49,7 +49,6 @@ export function cellText(value: unknown, type: string | null, timezone: string):
 const counted = (total: number): string => `${total.toLocaleString('en-US')} ${total === 1 ? 'record' : 'records'}`;
 export const subjectOf = ({ viewName }: About, total: number): string =>
   oneLine(`${viewName}: ${total === 0 ? 'no records' : counted(total)}`, longestSubject);
-export const subjectFromData = (text: string): string => oneLine(text, longestSubject);
 
 const asOf = ({ syncedAt }: Pick<FoundView, 'syncedAt'>, { timezone }: About): string =>
   syncedAt === null ? 'It is not known when they were synced.' : `As of ${localTime(syncedAt, timezone)} (${timezone}).`;
@@ -60,9 +59,9 @@ const problemWords = (problems: readonly string[]): string[] =>
 const whyYou = ({ ownerName, viewName, organizationName }: About): string =>
   `You get this mail because ${ownerName} of ${organizationName} subscribed your address to “${viewName}”.`;
 
+const smallPrint = (about: About, url: string) => ({ notes: [whyYou(about)], smallLink: { label: 'Unsubscribe', url } });
 type Words = Omit<MailContent, 'notes' | 'smallLink'>;
-const withLink = (words: Words, about: About) => (url: string) =>
-  layoutMail({ ...words, notes: [whyYou(about)], smallLink: { label: 'Unsubscribe', url } });
+const withLink = (words: Words, about: About) => (url: string) => layoutMail({ ...words, ...smallPrint(about, url) });
 
 function tableOf(found: FoundView, about: About): RecordTable {
   const columns = found.columns.map(({ label, type }) => ({
@@ -94,6 +93,39 @@ export const tableContent = (found: FoundView, about: About): SlotContent => ({
   attachment: undefined,
   layout: withLink(tableWords(found, about), about),
 });
+
+/** What a template of the organization is given to read. */
+export function templateData(found: FoundView, about: About): Readonly<Record<string, unknown>> {
+  const isLabel = ([source]: readonly [string, unknown]): boolean => source.endsWith('.name');
+  const rows = found.records.map((record) => {
+    const values = Object.entries(record);
+    return {
+      record: Object.fromEntries(values.filter((value) => !isLabel(value))),
+      labels: Object.fromEntries(values.filter(isLabel).map(([source, value]) => [source.slice(0, -5), value])),
+      cells: found.columns.map(({ name, type }) => cellText(record[name], type, about.timezone)),
+    };
+  });
+  return {
+    view: { name: about.viewName },
+    organization: { name: about.organizationName },
+    columns: found.columns.map(({ name, label }) => ({ source: name, label })),
+    rows,
+    total: found.total,
+    syncedAt: found.syncedAt,
+    problems: found.problems,
+  };
+}
+
+/** A template's words, with our small print; readers of plain text see the records by our layout. */
+export function templateContent(found: FoundView, about: About, texts: { readonly subject: string; readonly body: string }): SlotContent {
+  const plain = withLink(tableWords(found, about), about);
+  return {
+    subject: oneLine(texts.subject, longestSubject) || subjectOf(about, found.total),
+    records: found.total,
+    attachment: undefined,
+    layout: (url) => ({ text: plain(url).text, html: withSmallPrint(texts.body, smallPrint(about, url)) }),
+  };
+}
 
 const fileNameOf = ({ viewName }: About, day: string): string => {
   const name = viewName

@@ -1,12 +1,16 @@
 // Reads a view for the mails of one slot: once, through the engine that everyone reads through.
 import type { TenantCtx } from '../../core/ctx.ts';
 import { parseExact } from '../../core/exact-json.ts';
+import { inTransaction } from '../../db/transaction.ts';
 import type { Records } from '../../public/index.ts';
 import { readMetadata } from '../../sync/index.ts';
+import { renderTemplate, TemplateError } from '../../templates/index.ts';
+import { partsOf } from '../portal/templates.service.ts';
+import { findTemplate } from '../portal/templates.store.ts';
 import { queryOf } from '../views/views.service.ts';
 import type { ViewRow } from '../views/views.store.ts';
-import { type FoundView, type SlotContent, tableContent } from './content.ts';
-import type { SlotWork } from './deliver-slot.ts';
+import { type About, type FoundView, type SlotContent, tableContent, templateContent, templateData } from './content.ts';
+import { type SlotWork, Undeliverable } from './deliver-slot.ts';
 
 /** At most so many records stand in a mail. */
 const mostRecords = 50;
@@ -31,6 +35,26 @@ async function readTable(records: Records, tenant: TenantCtx, view: ViewRow): Pr
   };
 }
 
+async function renderFor(tenant: TenantCtx, templateId: string, found: FoundView, about: About): Promise<SlotContent> {
+  const template = await inTransaction(tenant, (tx) => findTemplate(tx, tenant.organizationId, templateId));
+  if (template === undefined) throw new Undeliverable('Its template is gone');
+  try {
+    const texts = await renderTemplate<'subject' | 'body'>({
+      organizationId: tenant.organizationId,
+      parts: partsOf({ subject: template.subject ?? '', body: template.body }) as Required<ReturnType<typeof partsOf>>,
+      data: templateData(found, about),
+      now: tenant.clock.now(),
+      timeZone: about.timezone,
+    });
+    return templateContent(found, about, texts);
+  } catch (error) {
+    if (error instanceof TemplateError) throw new Undeliverable(`The template "${template.key}" failed: ${error.message}`);
+    throw error;
+  }
+}
+
 /** What the mails of a slot say. Throws 503 while the records can't be read, and Undeliverable where trying again would not help. */
-export const readContent = async (records: Records, tenant: TenantCtx, { view, about }: SlotWork): Promise<SlotContent> =>
-  tableContent(await readTable(records, tenant, view), about);
+export async function readContent(records: Records, tenant: TenantCtx, { view, about, subscription }: SlotWork): Promise<SlotContent> {
+  const found = await readTable(records, tenant, view);
+  return subscription.template_id === null ? tableContent(found, about) : renderFor(tenant, subscription.template_id, found, about);
+}

@@ -9,6 +9,7 @@ import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, type PageResult, toPage } from '../../http/page.ts';
 import { nextSlot, scheduleProblem } from '../../sync/index.ts';
 import { writeAudit } from '../audit.store.ts';
+import { findTemplate } from '../portal/templates.store.ts';
 import { recallMails } from './deliveries.service.ts';
 import { type LastSlotRow, lastSlots } from './deliveries.store.ts';
 import { findViewForOwner, findViewOfCaller, getRow, lockOwnRow, seenBy } from './sight.ts';
@@ -101,9 +102,12 @@ function checkRecipients(emails: readonly string[]): void {
   if (details.length > 0) throw invalid('An address stands there twice', details);
 }
 
-function checkTemplate(format: string, templateId: string | null): void {
-  if (templateId !== null && format !== 'html')
-    throw invalid('A template goes with html', [{ path: 'templateId', code: 'not_html', message: 'CSV is attached as it is' }]);
+async function checkTemplate(tx: Tx, ctx: RequestCtx, format: string, templateId: string | null): Promise<void> {
+  if (templateId === null) return;
+  const wrong = (code: string, message: string) => invalid('The template does not fit', [{ path: 'templateId', code, message }]);
+  if (format !== 'html') throw wrong('not_html', 'CSV is attached as it is: a template goes with html');
+  if ((await findTemplate(tx, ctx.organizationId, templateId))?.kind !== 'email')
+    throw wrong('unknown_template', 'No template of kind email has this id');
 }
 
 const unseenView = () => invalid('There is no such view', [{ path: 'viewId', code: 'unknown_view', message: 'Name a view that you see' }]);
@@ -111,11 +115,11 @@ const unseenView = () => invalid('There is no such view', [{ path: 'viewId', cod
 export async function createSubscription(ctx: RequestCtx, input: NewSubscription): Promise<SubscriptionView> {
   checkSchedule(input.schedule, input.timezone);
   checkRecipients(input.recipients);
-  checkTemplate(input.format, input.templateId);
   const id = newId();
   const { user } = ctx.principal;
   return inTransaction(ctx, async (tx) => {
     if ((await findViewOfCaller(tx, ctx, input.viewId)) === undefined) throw unseenView();
+    await checkTemplate(tx, ctx, input.format, input.templateId);
     await store.insertSubscription(tx, ctx.organizationId, {
       id,
       view_id: input.viewId,
@@ -137,6 +141,8 @@ function explain(error: unknown): never {
   if (violates(error, 'subscription_owner_is_a_member'))
     throw invalid('Its maker is no member', [{ path: '', code: 'not_a_member', message: 'Make it as a member of the organization' }]);
   if (violates(error, 'subscription_of_view')) throw unseenView();
+  // The template was deleted in this moment.
+  if (violates(error, 'subscription_uses_template')) throw notFound('Template');
   throw error;
 }
 
@@ -155,7 +161,7 @@ async function changedColumns(tx: Tx, ctx: RequestCtx, row: store.SubscriptionRo
   }
   const format = change.format ?? row.format;
   const templateId = change.templateId === undefined ? row.template_id : change.templateId;
-  checkTemplate(format, templateId);
+  if (change.format !== undefined || change.templateId !== undefined) await checkTemplate(tx, ctx, format, templateId);
   return {
     view_id: viewId,
     owner_id: ownerId,

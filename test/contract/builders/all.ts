@@ -6,6 +6,7 @@ import { domainBuilders } from './domains.ts';
 import { netsuiteBuilders } from './netsuite.ts';
 import { invitedBuilders, organizationBuilders } from './organizations.ts';
 import { portalBuilders } from './portal.ts';
+import { subscriptionBuilders } from './subscriptions.ts';
 import { syncBuilders } from './syncs.ts';
 import { teamBuilders } from './teams.ts';
 import { viewBuilders } from './views.ts';
@@ -21,6 +22,7 @@ export const builderGroups: readonly BuilderGroup[] = [
   netsuiteBuilders,
   syncBuilders,
   viewBuilders,
+  subscriptionBuilders,
   apiKeyBuilders,
   apiSchemaBuilders,
   portalBuilders,

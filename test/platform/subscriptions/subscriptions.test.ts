@@ -13,7 +13,15 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-const rights = ['view:read', 'view:create', 'view:update', 'subscription:read', 'subscription:create', 'subscription:update', 'subscription:delete'];
+const rights = [
+  'view:read',
+  'view:create',
+  'view:update',
+  'subscription:read',
+  'subscription:create',
+  'subscription:update',
+  'subscription:delete',
+];
 const good = { schedule: '0 7 * * 1-5', timezone: 'Europe/London', recipients: ['ada@example.test'] };
 async function tick(): Promise<void> {
   const runner = world.run();
