@@ -46,7 +46,8 @@ const meantAt = (input: Uint8Array, at: number): number =>
 const textWriter =
   (lead: (first: number) => boolean): WriteCell =>
   (cursor, input, output) => {
-    const led = lead(meantAt(input, cursor.at));
+    // A bare tab or line feed is the end of an empty cell; one that belongs to a text is escaped.
+    const led = (input[cursor.at] as number) > byte.lineFeed && lead(meantAt(input, cursor.at));
     let { at, to } = cursor;
     if (led) output[to++] = apostrophe;
     for (;;) {
