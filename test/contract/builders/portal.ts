@@ -106,11 +106,13 @@ export const portalBuilders: BuilderGroup = {
       build: ({ next }) => ({ body: { key: `new-${next()}`, kind: 'email', subject: 'x', body: 'x' } }),
       fields: { 'body.key': slugs, 'body.kind': fc.constant('email'), ...texts },
       repeatable: true,
+      inputs: 16,
     },
     getTemplate: { build: ofTemplate },
     updateTemplate: {
       build: async (fixture) => ({ ...(await ofTemplate(fixture)), body: { body: 'Other' } }),
       fields: { 'body.key': slugs, ...texts },
+      inputs: 16,
     },
     deleteTemplate: { build: ofTemplate },
     previewTemplate: {
@@ -119,6 +121,7 @@ export const portalBuilders: BuilderGroup = {
       // Nothing is stored.
       auditRows: 0,
       repeatable: true,
+      inputs: 16,
     },
   },
 };
