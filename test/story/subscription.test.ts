@@ -71,7 +71,11 @@ describe('a view by mail', () => {
   it('is saved over the synced invoices', async () => {
     await erp.connect(api);
     await good('post', '/netsuite/metadata/refresh');
-    const config = await good('post', '/sync-configs', { name: 'Invoices', recordType: 'invoice' });
+    const config = await good('post', '/sync-configs', {
+      name: 'Invoices',
+      recordType: 'invoice',
+      fields: ['tranid', 'trandate', 'entity', 'foreignamountunpaid'],
+    });
     const run = await good('post', `/sync-configs/${config.id}/trigger`, {});
     await until(async () => ((await good('get', `/sync-runs/${run.id}`)).status === 'succeeded' ? true : undefined));
     const view = await good('post', '/views', {

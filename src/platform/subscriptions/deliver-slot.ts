@@ -24,7 +24,8 @@ export type SlotWork = {
   readonly view: ViewRow;
   readonly about: About;
 };
-export type ReadSlot = (tenant: TenantCtx, work: SlotWork) => Promise<SlotContent>;
+/** `stop`: the process ends, so that whatever was read is of no use. */
+export type ReadSlot = (tenant: TenantCtx, work: SlotWork, stop: AbortSignal) => Promise<SlotContent>;
 
 export const hashLinkToken = (token: string): Buffer => createHash('sha256').update(token).digest();
 
@@ -159,7 +160,7 @@ export async function deliverSlot(ctx: Ctx, claim: store.SlotClaim, read: ReadSl
     const waiting = await inTransaction(tenant, (tx) => store.lockWaitingDeliveries(tx, claim));
     // With nobody to send it to, nothing is read.
     if (waiting.length === 0) return void (await inTransaction(tenant, (tx) => store.finishSlot(tx, claim)));
-    const content = await read(tenant, work);
+    const content = await read(tenant, work, stop);
     await commit(tenant, claim, content);
   } catch (error) {
     if (stop.aborted) await inTransaction(tenant, (tx) => store.handSlotBack(tx, claim));

@@ -9,7 +9,7 @@ import { partsOf } from '../portal/templates.service.ts';
 import { findTemplate } from '../portal/templates.store.ts';
 import { queryOf } from '../views/views.service.ts';
 import type { ViewRow } from '../views/views.store.ts';
-import { type About, type FoundView, type SlotContent, tableContent, templateContent, templateData } from './content.ts';
+import { type About, csvContent, type FoundView, type SlotContent, tableContent, templateContent, templateData } from './content.ts';
 import { type SlotWork, Undeliverable } from './deliver-slot.ts';
 
 /** At most so many records stand in a mail. */
@@ -53,8 +53,33 @@ async function renderFor(tenant: TenantCtx, templateId: string, found: FoundView
   }
 }
 
+/** Held in memory whole, up to what a mail may carry. */
+async function readCsv(records: Records, tenant: TenantCtx, { view, about, slot }: SlotWork, stop: AbortSignal): Promise<SlotContent> {
+  const most = tenant.settings.mail.mostAttachmentBytes;
+  const left = new AbortController();
+  try {
+    const found = await records.csv(tenant, queryOf(view), AbortSignal.any([left.signal, stop]));
+    const pieces: Buffer[] = [];
+    let size = 0;
+    for await (const piece of found.bytes) {
+      size += piece.length;
+      if (size > most)
+        throw new Undeliverable(
+          `Its CSV is larger than a mail may carry (${most.toLocaleString('en-US')} bytes): narrow the view by filters or columns, or save it as CSV from the view itself`,
+        );
+      pieces.push(piece);
+    }
+    const facts = { total: found.total, syncedAt: found.syncedAt, problems: found.problems.map(({ message }) => message) };
+    return csvContent(facts, Buffer.concat(pieces), about, slot.slot);
+  } finally {
+    left.abort();
+  }
+}
+
 /** What the mails of a slot say. Throws 503 while the records can't be read, and Undeliverable where trying again would not help. */
-export async function readContent(records: Records, tenant: TenantCtx, { view, about, subscription }: SlotWork): Promise<SlotContent> {
+export async function readContent(records: Records, tenant: TenantCtx, work: SlotWork, stop: AbortSignal): Promise<SlotContent> {
+  const { view, about, subscription } = work;
+  if (subscription.format === 'csv') return readCsv(records, tenant, work, stop);
   const found = await readTable(records, tenant, view);
   return subscription.template_id === null ? tableContent(found, about) : renderFor(tenant, subscription.template_id, found, about);
 }

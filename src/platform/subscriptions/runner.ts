@@ -58,7 +58,7 @@ async function openDueSlots(ctx: Ctx): Promise<number> {
 
 export function startSubscriptions(ctx: Ctx, given: RunnerOptions = {}): SubscriptionRunner {
   const records = openRecords(ctx);
-  const read: ReadSlot = given.read ?? ((tenant, work) => readContent(records, tenant, work));
+  const read: ReadSlot = given.read ?? ((tenant, work, stop) => readContent(records, tenant, work, stop));
   const { pollMs, leaseMs } = { ...usual, ...given };
   const stopping = new AbortController();
   const { signal } = stopping;

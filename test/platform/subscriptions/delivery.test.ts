@@ -108,6 +108,95 @@ describe('a slot', () => {
   });
 });
 
+describe('a file', () => {
+  it('holds all records as CSV, kept once for all mails, guarded against formulas, and goes away when they have left', async () => {
+    const { id } = await world.subscribe({ viewId, format: 'csv', recipients: ['ada@example.test', 'bob@example.test'] });
+    await work();
+    const kept = () => world.as((tx) => tx('mail_attachments').select<{ content: string }[]>('content'));
+    expect(await kept()).toHaveLength(1);
+    expect(JSON.stringify(await kept())).not.toContain('INV-1');
+    await world.ctx.db.control.raw('select prune_mails()');
+    world.send();
+    await world.settled(id, ['sent', 'sent']);
+    for (const { mail } of world.mails.delivered) {
+      const day = world.clock.now().toISOString().slice(0, 10);
+      expect(mail.attachments).toMatchObject([{ filename: `Open-invoices-${day}.csv`, mimeType: 'text/csv', disposition: 'attachment' }]);
+      const csv = Buffer.from(mail.attachments[0]?.content as ArrayBuffer).toString('utf8');
+      expect(csv.split('\r\n')).toEqual([
+        'id,tranid,entity.name,trandate,total',
+        '1,INV-1,Ann & <b>Co</b>,2026-01-31,1234.50',
+        "2,INV-2,'=1+1,2026-02-01,-15.30",
+        '3,INV-3,,,12345678901234567890.10',
+        '',
+      ]);
+      expect(mail.text).toContain(`3 records in Open-invoices-${day}.csv. As of`);
+      expect(mail.html).not.toContain('INV-1');
+    }
+    await world.ctx.db.control.raw('select prune_mails()');
+    expect(await kept()).toEqual([]);
+  });
+
+  it('that is too large fails in words that say what to do, and is read once', async () => {
+    const { id } = await world.subscribe({ viewId, format: 'csv' });
+    const { settings } = world.ctx;
+    const runner = world.run({}, { ...world.ctx, settings: { ...settings, mail: { ...settings.mail, mostAttachmentBytes: 60 } } });
+    await runner.tick();
+    await runner.stop();
+    expect(await world.deliveries(id)).toMatchObject([{ status: 'failed', error: expect.stringContaining('narrow the view by filters') }]);
+    expect(await world.as((tx) => tx('subscription_slots').select('attempts'))).toEqual([{ attempts: 1 }]);
+  });
+});
+
+describe('a template', () => {
+  const template = async (subject: string, body: string): Promise<string> => {
+    const answer = await world.owner('post', '/portal/templates', {
+      key: `mail-${subject.length}-${body.length}`,
+      kind: 'email',
+      subject,
+      body,
+    });
+    expect(answer.status).toBe(201);
+    return answer.body.id;
+  };
+
+  it('writes subject and body from the records, escaped, and our link stands below it; it can not be deleted while it is used', async () => {
+    const body =
+      '<html><body><ul>{% for row in rows %}<li>{{ row.record.tranid }} {{ row.labels.entity }} {{ row.cells[3] }}</li>{% endfor %}</ul></body></html>';
+    const templateId = await template('{{ view.name }}: {{ total }} ({{ rows[1].labels.entity }})', body);
+    const { id } = await world.subscribe({ viewId, templateId });
+    await work();
+    world.send();
+    await world.settled(id, ['sent']);
+    const [delivered] = world.mails.delivered;
+    expect(delivered?.mail.subject).toBe('Open invoices: 3 (=1+1)');
+    expect(delivered?.mail.html).toContain('<li>INV-1 Ann &amp; &lt;b&gt;Co&lt;/b&gt; 1234.50</li><li>INV-2 =1+1 -15.30</li>');
+    expect(delivered?.mail.html).toMatch(
+      new RegExp(`href="${world.linkOf('ada@example.test').replace('?', '\\?')}"[^>]*>Unsubscribe</a></p>\\s*</body>`),
+    );
+    expect(delivered?.mail.text).toContain('12345678901234567890.10');
+    const deleted = await world.owner('delete', `/portal/templates/${templateId}`);
+    expect([deleted.status, deleted.body.error.details[0].code]).toEqual([422, 'in_use']);
+  });
+
+  it('that fails fails the deliveries by its line, at once', async () => {
+    const templateId = await template(
+      'x',
+      'one\n{{ rows | map: "record" | first | divided_by: 0 }}{% for i in (1..1000000000) %}{{ i }}{% endfor %}',
+    );
+    const { id } = await world.subscribe({ viewId, templateId });
+    await work();
+    expect(await world.deliveries(id)).toMatchObject([{ status: 'failed', error: expect.stringMatching(/^The template "mail-.*line 2/) }]);
+  });
+
+  it('of another kind, or of nobody, is refused', async () => {
+    const { body } = await world.owner('post', '/portal/templates', { key: 'document', kind: 'document', body: 'x' });
+    for (const templateId of [body.id, viewId]) {
+      const answer = await world.owner('post', '/subscriptions', { viewId, templateId, schedule: '* * * * *', recipients: ['a@b.test'] });
+      expect([answer.status, answer.body.error.details[0].code]).toEqual([422, 'unknown_template']);
+    }
+  });
+});
+
 describe('reading', () => {
   it('is tried again while the slot lasts, and then the deliveries fail with its words', async () => {
     const { id } = await world.subscribe({ viewId, schedule: '0 0 1 1 *' });
