@@ -3,7 +3,8 @@
 import { escapeHtml, font, wrap } from './style.ts';
 
 export type RecordTable = {
-  readonly columns: readonly { readonly label: string; readonly numeric: boolean }[];
+  /** `short`: its values are not broken over lines, as dates should not be. */
+  readonly columns: readonly { readonly label: string; readonly numeric: boolean; readonly short?: boolean }[];
   /** Texts as they are shown; empty where a record has no value. */
   readonly rows: readonly (readonly string[])[];
 };
@@ -28,26 +29,25 @@ export const recordTableStyles = `
 .rows .of{display:block!important}
 .rows .n .of{float:left!important}
 }
-@media (prefers-color-scheme:dark){.rows td,.rows th,.one td,.rows tr{border-color:#343d48!important}}`;
+@media (prefers-color-scheme:dark){.rows td,.rows th,.rows tr,.one{border-color:#343d48!important}}`;
 
 const sideBySide = ({ columns }: RecordTable): boolean => columns.length <= mostColumnsSideBySide;
 
 function rowHtml({ columns }: RecordTable, row: readonly string[]): string {
-  const cells = columns.map(({ label, numeric }, index) => {
+  const cells = columns.map(({ label, numeric, short = numeric }, index) => {
     const of = `<span class="of note" style="display:none;${quiet};font-size:12px">${escapeHtml(label)}</span>`;
-    const style = numeric ? `${cell};text-align:right;white-space:nowrap` : `${cell};${wrap}`;
+    const style = `${cell};${short ? 'white-space:nowrap' : wrap}${numeric ? ';text-align:right' : ''}`;
     return `<td class="words${numeric ? ' n' : ''}" style="${style};${ink};${line}">${of}${escapeHtml(row[index] ?? '')}</td>`;
   });
   return `<tr>${cells.join('')}</tr>`;
 }
 
+/** One value a line: few bytes for each, so that many columns leave room for many records. */
 function stackedHtml({ columns }: RecordTable, row: readonly string[]): string {
-  const lines = columns.map(({ label, numeric }, index) => {
-    const value = `${cell};${numeric ? 'text-align:right' : wrap};${ink};${line}`;
-    const name = `${cell};${wrap};${quiet};${line}`;
-    return `<tr><td class="note" width="40%" style="${name}">${escapeHtml(label)}</td><td class="words" style="${value}">${escapeHtml(row[index] ?? '')}</td></tr>`;
-  });
-  return `<table width="100%" cellpadding="0" cellspacing="0" class="one" style="margin:0 0 20px;border-collapse:collapse">${lines.join('')}</table>`;
+  const lines = columns.map(
+    ({ label }, index) => `<span class="note" style="${quiet}">${escapeHtml(label)}:</span> ${escapeHtml(row[index] ?? '')}`,
+  );
+  return `<p class="words one" style="margin:0 0 12px;padding:0 0 12px;${font};font-size:14px;line-height:1.6;${wrap};${ink};${line}">${lines.join('<br>\n')}</p>`;
 }
 
 const oneHtml = (table: RecordTable, row: readonly string[]): string => (sideBySide(table) ? rowHtml(table, row) : stackedHtml(table, row));

@@ -20,6 +20,8 @@ export type About = {
 };
 
 export type SlotContent = {
+  /** What the mails are called on the page behind their link. */
+  readonly title: string;
   readonly subject: string;
   readonly records: number;
   readonly attachment: Attachment | undefined;
@@ -67,6 +69,7 @@ function tableOf(found: FoundView, about: About): RecordTable {
   const columns = found.columns.map(({ label, type }) => ({
     label: oneLine(label, 80),
     numeric: type === 'number' || type === 'integer',
+    ...((type === 'date' || type === 'time') && { short: true }),
   }));
   const rows = found.records.map((record) => found.columns.map(({ name, type }) => cellText(record[name], type, about.timezone)));
   const table = { columns, rows };
@@ -88,6 +91,7 @@ function tableWords(found: FoundView, about: About): Words {
 
 /** The first records in the mail itself. */
 export const tableContent = (found: FoundView, about: About): SlotContent => ({
+  title: about.viewName,
   subject: subjectOf(about, found.total),
   records: found.total,
   attachment: undefined,
@@ -120,6 +124,7 @@ export function templateData(found: FoundView, about: About): Readonly<Record<st
 export function templateContent(found: FoundView, about: About, texts: { readonly subject: string; readonly body: string }): SlotContent {
   const plain = withLink(tableWords(found, about), about);
   return {
+    title: about.viewName,
     subject: oneLine(texts.subject, longestSubject) || subjectOf(about, found.total),
     records: found.total,
     attachment: undefined,
@@ -141,6 +146,7 @@ export function csvContent(found: Omit<FoundView, 'columns' | 'records'>, csv: B
   const summary =
     found.total === 0 ? `There are no records: ${filename} holds the headings alone.` : `${counted(found.total)} in ${filename}.`;
   return {
+    title: about.viewName,
     subject: subjectOf(about, found.total),
     records: found.total,
     attachment: { filename, contentType: 'text/csv', content: csv },

@@ -116,7 +116,7 @@ async function queueMail(tx: Tx, ctx: TenantCtx, delivery: store.WaitingDelivery
       ...(attachmentId !== undefined && { sharedAttachmentId: attachmentId }),
       ...content.layout(unsubscribeUrl),
     });
-    const link = { token_hash: hashLinkToken(token), recipient_id: delivery.recipient_id, title: content.subject };
+    const link = { token_hash: hashLinkToken(token), recipient_id: delivery.recipient_id, title: content.title };
     await insertLink(tx, ctx.organizationId, link);
     await store.updateDelivery(tx, ctx.organizationId, delivery.id, { mail_id: mailId, records: content.records });
   } catch (error) {

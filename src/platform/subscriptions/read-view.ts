@@ -15,19 +15,23 @@ import { type SlotWork, Undeliverable } from './deliver-slot.ts';
 /** At most so many records stand in a mail. */
 const mostRecords = 50;
 
-/** What the ERP calls the fields of a record type, by their names. */
-async function fieldLabels(tenant: TenantCtx, recordType: string): Promise<ReadonlyMap<string, string>> {
+/** What the ERP calls a field. A reference has one label for its id and its name: beside the name, the id says that it is one. */
+async function labelOf(tenant: TenantCtx, { record_type: recordType, columns }: ViewRow): Promise<(source: string) => string> {
   const metadata = await readMetadata(tenant);
   const fields = metadata?.recordTypes.find(({ name }) => name === recordType)?.fields ?? [];
-  return new Map(fields.map(({ name, label }) => [name, label]));
+  const labels = new Map(fields.map(({ name, label }) => [name, label]));
+  return (source) => {
+    const label = labels.get(source.replace(/\.name$/, '')) ?? source;
+    return columns.includes(`${source}.name`) ? `${label} (id)` : label;
+  };
 }
 
 /** Throws 503 while the records can't be read. */
 async function readTable(records: Records, tenant: TenantCtx, view: ViewRow): Promise<FoundView> {
   const found = await records.list(tenant, queryOf(view), { page: 1, pageSize: mostRecords });
-  const labels = await fieldLabels(tenant, view.record_type);
+  const label = await labelOf(tenant, view);
   return {
-    columns: found.columns.map(({ name, source, type }) => ({ name, label: labels.get(source.replace(/\.name$/, '')) ?? source, type })),
+    columns: found.columns.map(({ name, source, type }) => ({ name, label: label(source), type })),
     records: parseExact(found.records) as FoundView['records'],
     total: found.total,
     syncedAt: found.syncedAt,
