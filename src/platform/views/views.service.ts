@@ -8,6 +8,7 @@ import { violates } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
+import type { OpenDownload } from '../../http/route.ts';
 import { openRecords, type QueryProblem, type RecordQuery } from '../../public/index.ts';
 import { writeAudit } from '../audit.store.ts';
 import type { ViewChanges, ViewInput, ViewShown } from './views.schemas.ts';
@@ -119,6 +120,12 @@ async function answer(tx: Tx, ctx: RequestCtx, id: string): Promise<ViewShown> {
   return shown(row);
 }
 
+/** The audit log is read by more people than a view that is not the whole organization's: of such a view it names no content. */
+const forAudit = (view: Pick<store.ViewRow, 'visibility' | 'record_type'>, change: object): Record<string, unknown> =>
+  view.visibility === 'organization'
+    ? { ...change }
+    : { recordType: view.record_type, visibility: view.visibility, fields: Object.keys(change) };
+
 export const listViews = (ctx: RequestCtx, page: PageQuery, filters: store.ViewFilters) =>
   inTransaction(ctx, async (tx) => {
     const { rows, total } = await store.listViews(tx, ctx.organizationId, viewerOf(ctx), page, filters);
@@ -136,7 +143,8 @@ export async function createView(ctx: RequestCtx, input: ViewInput): Promise<Vie
     const asked = { columns, filters: JSON.stringify(filters), sort: JSON.stringify(sort) };
     const owned = { id, record_type: recordType, team_id: teamId, owner_id: ctx.principal.user.id };
     await store.insertView(tx, ctx.organizationId, { ...same, ...asked, ...owned });
-    await writeAudit(tx, ctx, { action: 'view.create', target: { type: 'view', id }, changes: input });
+    const changes = forAudit({ visibility: input.visibility, record_type: recordType }, input);
+    await writeAudit(tx, ctx, { action: 'view.create', target: { type: 'view', id }, changes });
     return answer(tx, ctx, id);
   });
 }
@@ -165,17 +173,36 @@ export async function changeView(ctx: RequestCtx, id: string, change: ViewChange
       ...(change.filters !== undefined && { filters: JSON.stringify(filters) }),
       ...(change.sort !== undefined && { sort: JSON.stringify(sort) }),
     });
-    await writeAudit(tx, ctx, { action: 'view.update', target: { type: 'view', id }, changes: change });
+    const changes = forAudit({ ...row, ...shared }, change);
+    await writeAudit(tx, ctx, { action: 'view.update', target: { type: 'view', id }, changes });
     return answer(tx, ctx, id);
   });
 }
 
 export const deleteView = (ctx: RequestCtx, id: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
-    const { name, record_type: recordType } = await getOwn(tx, ctx, id);
+    const row = await getOwn(tx, ctx, id);
     if ((await store.deleteView(tx, ctx.organizationId, id)) === 0) throw notFound('View');
-    await writeAudit(tx, ctx, { action: 'view.delete', target: { type: 'view', id }, changes: { name, recordType } });
+    await writeAudit(tx, ctx, { action: 'view.delete', target: { type: 'view', id }, changes: forAudit(row, { name: row.name }) });
   });
+
+/** A file has no place for words, so what a filter keeps back is refused; columns and sorts that are missing are told in a header. */
+export async function openViewCsv(ctx: RequestCtx, id: string, left: AbortSignal): Promise<OpenDownload> {
+  const view = await inTransaction(ctx, (tx) => getVisible(tx, ctx, id));
+  const { bytes, cut, total, problems, heldBack, syncedAt } = await openRecords(ctx).csv(ctx, queryOf(view), left);
+  if (heldBack) throw invalid('The view does not work at the moment', problems.map(inViewWords));
+  const missing = problems.map((problem) => `${inViewWords(problem).path} ${problem.code}`).join(', ');
+  return {
+    fileName: `${view.name}.csv`,
+    headers: {
+      'X-Total-Count': String(total),
+      ...(syncedAt !== null && { 'X-Data-Synced-At': syncedAt }),
+      ...(missing !== '' && { 'X-View-Problems': missing }),
+    },
+    bytes,
+    cut,
+  };
+}
 
 export async function readViewRecords(ctx: RequestCtx, id: string, page: PageQuery) {
   const view = await inTransaction(ctx, (tx) => getVisible(tx, ctx, id));

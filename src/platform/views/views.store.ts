@@ -88,16 +88,18 @@ export async function viewsOfRecordType(
   organizationId: string,
   recordType: string,
   viewer: Viewer,
-): Promise<(Pick<ViewRow, 'id' | 'name' | 'columns' | 'filters' | 'sort'> & { visible: boolean })[]> {
+): Promise<(Pick<ViewRow, 'id' | 'name' | 'visibility' | 'columns' | 'filters' | 'sort'> & { visible: boolean })[]> {
   return tx('views as v')
     .where({ 'v.organization_id': organizationId, 'v.record_type': recordType })
     .orderBy([
       { column: 'v.created_at', order: 'desc' },
       { column: 'v.id', order: 'desc' },
     ])
-    .select('v.id', 'v.name', 'v.columns', 'v.filters', 'v.sort', tx.raw(`${isVisible} as visible`, whoLooks(viewer)));
+    .select('v.id', 'v.name', 'v.visibility', 'v.columns', 'v.filters', 'v.sort', tx.raw(`${isVisible} as visible`, whoLooks(viewer)));
 }
 
-/** What someone who is about to leave leaves behind. */
-export const viewsOwnedBy = (tx: Tx, organizationId: string, ownerId: string): Promise<Pick<ViewRow, 'id' | 'name' | 'visibility'>[]> =>
-  tx('views').where({ organization_id: organizationId, owner_id: ownerId }).orderBy('created_at').select('id', 'name', 'visibility');
+/** Ids of what someone who is about to leave leaves behind. */
+export const viewsOwnedBy = async (tx: Tx, organizationId: string, ownerId: string): Promise<string[]> =>
+  (await tx('views').where({ organization_id: organizationId, owner_id: ownerId }).orderBy('id').select<{ id: string }[]>('id')).map(
+    ({ id }) => id,
+  );
