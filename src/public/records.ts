@@ -82,12 +82,22 @@ async function check(ctx: TenantCtx, query: RecordQuery): Promise<readonly Query
   return type === undefined ? [unknownRecordType] : bindQuery(query, type, { page: 1, pageSize: 1 }).problems;
 }
 
+/** In turn with all others that come through this door. */
+async function inTurn<T>({ freeReads }: Engine, read: () => Promise<T>): Promise<T> {
+  const end = await freeReads.take(new AbortController().signal);
+  try {
+    return await read();
+  } finally {
+    end?.();
+  }
+}
+
 /** Whatever the process remembers of reads is shared with the public interface; `ctx` and `tenant` must have the same connections. */
 export function openRecords(ctx: Ctx): Records {
   const engine = engineOf(ctx);
   return {
-    list: (tenant, query, page) => list(engine, tenant, query, page),
-    get: (tenant, recordType, id, sources) => get(engine, tenant, recordType, id, sources),
+    list: (tenant, query, page) => inTurn(engine, () => list(engine, tenant, query, page)),
+    get: (tenant, recordType, id, sources) => inTurn(engine, () => get(engine, tenant, recordType, id, sources)),
     csv: (tenant, query, signal) => openRecordsCsv(engine, tenant, query, signal),
     check,
   };

@@ -13,7 +13,8 @@ export type TurnLimits = { readonly running: number; readonly waiting: number; r
 
 const retryAfterSeconds = 30;
 
-export function openTurns({ running, waiting, limitMs }: TurnLimits): Turns {
+/** `what` takes turns, in the words of a refusal. */
+export function openTurns({ running, waiting, limitMs }: TurnLimits, what = 'exports'): Turns {
   let taken = 0;
   const queue = new Set<() => void>();
   const end = (): void => {
@@ -28,7 +29,7 @@ export function openTurns({ running, waiting, limitMs }: TurnLimits): Turns {
         taken += 1;
         return Promise.resolve(end);
       }
-      if (queue.size >= waiting) return Promise.reject(unavailable('Too many exports are under way; try again later', retryAfterSeconds));
+      if (queue.size >= waiting) return Promise.reject(unavailable(`Too many ${what} are under way; try again later`, retryAfterSeconds));
       return new Promise((resolve, reject) => {
         const leave = (): void => {
           queue.delete(begin);
@@ -45,7 +46,7 @@ export function openTurns({ running, waiting, limitMs }: TurnLimits): Turns {
         };
         const timer = setTimeout(() => {
           leave();
-          reject(unavailable('Exports under way took too long; try again later', retryAfterSeconds));
+          reject(unavailable(`The ${what} under way took too long; try again later`, retryAfterSeconds));
         }, limitMs);
         queue.add(begin);
         signal.addEventListener('abort', giveUp);

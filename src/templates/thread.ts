@@ -65,13 +65,21 @@ export function openTemplateThread(given: Partial<ThreadOptions> = {}): Template
   function end(): void {
     const ending = thread;
     thread = undefined;
-    ending?.on('error', ignore);
     ending?.terminate().catch(ignore);
   }
 
+  async function start(): Promise<Worker> {
+    const worker = await startWorker(options);
+    // Whatever ends it between two tasks is no reason to end the process; the next task starts another.
+    worker.on('error', ignore).once('exit', () => {
+      if (thread === worker) thread = undefined;
+    });
+    thread = worker;
+    return worker;
+  }
+
   async function perform(task: Task): Promise<Outcome> {
-    thread ??= await startWorker(options);
-    const worker = thread;
+    const worker = thread ?? (await start());
     worker.ref();
     try {
       const outcome = (await nextMessage(worker, options.deadlineMs, () => worker.postMessage(task))) as Outcome;

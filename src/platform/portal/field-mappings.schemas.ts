@@ -28,7 +28,9 @@ const source = z.string().min(1).max(200).describe('A field of the record type, 
 const NewField = z.strictObject({
   source,
   label: shortText(120),
-  format: FieldFormat.nullable().default(null),
+  format: FieldFormat.nullable()
+    .optional()
+    .transform((format) => format ?? null),
   visible: z.boolean().default(true),
   position: z.int().min(0).max(10_000).optional().describe('Fields are ordered by it; without it a field keeps its place in the list'),
 });

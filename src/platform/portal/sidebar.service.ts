@@ -1,7 +1,6 @@
 // The sidebar. A target must be there when the tree is stored; one that is gone later is told and stays until the tree is stored again.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { type ErrorDetail, invalid } from '../../core/errors.ts';
-import { isId } from '../../core/id.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { instantOrNull } from '../../http/fields.ts';
 import { writeAudit } from '../audit.store.ts';
@@ -18,8 +17,10 @@ const placed = (items: readonly unknown[], path: string): Placed[] =>
     return isItem(item) ? [{ item, path: at }, ...placed(item.children, `${at}.children`)] : [];
   });
 
-const viewIdsOf = (all: readonly Placed[]): string[] =>
-  all.flatMap(({ item: { kind, target } }) => (kind === 'view' && target !== null && isId(target) ? [target] : []));
+const targetsOf = (all: readonly Placed[], wanted: SidebarItem['kind']): string[] =>
+  all.flatMap(({ item: { kind, target } }) => (kind === wanted && target !== null ? [target] : []));
+const readTargetsOf = (ctx: RequestCtx, all: readonly Placed[]): Promise<Targets> =>
+  readTargets(ctx, { views: targetsOf(all, 'view'), pages: targetsOf(all, 'page') });
 
 /** What is wrong with the form of an item, whatever is there to point at. */
 function formProblem({ item: { kind, target, children }, path }: Placed): ErrorDetail | undefined {
@@ -56,7 +57,7 @@ async function checkItems(ctx: RequestCtx, items: SidebarItems): Promise<Sidebar
     throw invalid('The sidebar is too large', [{ path: 'items', code: 'too_big', message: `At most ${maxItems} items` }]);
   if (Buffer.byteLength(JSON.stringify(items)) > maxBytes)
     throw invalid('The sidebar is too large', [{ path: 'items', code: 'too_big', message: `At most ${maxBytes} bytes` }]);
-  const targets = await readTargets(ctx, viewIdsOf(all));
+  const targets = await readTargetsOf(ctx, all);
   const details = all.flatMap((place) => {
     const problem = formProblem(place) ?? targetProblem(place, targets);
     // A page may be put there first and published later.
@@ -69,7 +70,7 @@ async function checkItems(ctx: RequestCtx, items: SidebarItems): Promise<Sidebar
 export async function getSidebar(ctx: RequestCtx) {
   const row = await inTransaction(ctx, (tx) => store.findSidebar(tx, ctx.organizationId));
   const all = placed(row?.items ?? [], 'items');
-  const targets = all.length === 0 ? undefined : await readTargets(ctx, viewIdsOf(all));
+  const targets = all.length === 0 ? undefined : await readTargetsOf(ctx, all);
   return {
     items: (row?.items ?? []) as SidebarItems,
     revision: row?.revision ?? 0,

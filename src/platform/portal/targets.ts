@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import type { RequestCtx } from '../../core/ctx.ts';
 import type { ErrorDetail } from '../../core/errors.ts';
+import { isId } from '../../core/id.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { type Available, readAvailable } from '../../public/index.ts';
 
@@ -44,20 +45,21 @@ export const findSharedViews = async (tx: Tx, organizationId: string, ids: reado
   return new Set(rows.map(({ id }) => id));
 };
 
-export async function findPageTargets(tx: Tx, organizationId: string): Promise<Map<string, PageTarget>> {
+async function findPageTargets(tx: Tx, organizationId: string, names: readonly string[]): Promise<Map<string, PageTarget>> {
   const rows = await tx('portal_pages')
     .where('organization_id', organizationId)
+    .where((query) => query.whereIn('slug', [...names]).orWhereIn('id', names.filter(isId)))
     .select<PageTarget[]>('id', 'slug', tx.raw('published_at is not null as published'));
   return new Map([...rows.map((row) => [row.slug, row] as const), ...rows.map((row) => [row.id, row] as const)]);
 }
 
-/** Everything that these views, any page and any record type may be. Reads outside of the caller's transaction. */
-export async function readTargets(ctx: RequestCtx, viewIds: readonly string[]): Promise<Targets> {
+/** Which of these are there, and every record type. Names that are no ids are no views. */
+export async function readTargets(ctx: RequestCtx, named: { views: readonly string[]; pages: readonly string[] }): Promise<Targets> {
   const available = await readAvailable(ctx);
   return inTransaction(ctx, async (tx) => ({
     available,
-    views: await findSharedViews(tx, ctx.organizationId, viewIds),
-    pages: await findPageTargets(tx, ctx.organizationId),
+    views: await findSharedViews(tx, ctx.organizationId, named.views.filter(isId)),
+    pages: await findPageTargets(tx, ctx.organizationId, named.pages),
   }));
 }
 
