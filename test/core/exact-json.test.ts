@@ -9,7 +9,11 @@ describe('parseExact', () => {
       const lines = pairs.map(([name, number], index) => `${JSON.stringify(`${index}${name}`)}:{"a":[${number},null,true,"${number}"]}`);
       return `[{${lines.join(',')}}]`;
     });
-    fc.assert(fc.property(text, (given) => expect(JSON.stringify(parseExact(given))).toBe(given)));
+    fc.assert(
+      fc.property(text, (given) => {
+        expect(JSON.stringify(parseExact(given))).toBe(given);
+      }),
+    );
   });
 
   it('leaves plain numbers plain', () => {
