@@ -31,7 +31,8 @@ function view(
   const { owner_id: ownerId, view_id: viewId, disabled_reason: reason } = row;
   return {
     id: row.id,
-    view: viewId === null ? null : { id: viewId, name: row.view_name ?? '' },
+    // Of a view that its owner no longer sees, not even the name is told.
+    view: viewId === null || reason === 'view_hidden' ? null : { id: viewId, name: row.view_name ?? '' },
     viewId,
     owner: ownerId === null ? null : { id: ownerId, email: row.owner_email ?? '', name: row.owner_name ?? '' },
     schedule: row.schedule,

@@ -1,6 +1,7 @@
 // From a due slot to mails in a real SMTP server: what they say, and that each leaves once, whatever fails on the way.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { unavailable } from '../../../src/core/errors.ts';
+import { openDb } from '../../../src/db/connect.ts';
 import type { RunnerOptions } from '../../../src/platform/subscriptions/runner.ts';
 import { type ScriptStep, startScriptedServer } from '../../setup/smtp.ts';
 import { until } from '../../setup/until.ts';
@@ -249,10 +250,14 @@ describe('several processes', () => {
     void never.tick();
     await until(async () => (stuck > 0 ? true : undefined));
     await world.as((tx) => tx('subscription_slots').whereNotNull('lease_id').update({ lease_id: null, lease_until: null }));
-    const others = [world.run(), world.run()];
+    const { address } = world.database;
+    const ownPool = openDb(address, address, { control: 4, data: 4 }, 5_000);
+    const others = [world.run(), world.run({}, { ...world.ctx, db: ownPool })];
     await Promise.all(others.map((runner) => runner.tick()));
     world.send();
     for (const id of ids) await world.settled(id, ['sent']);
+    for (const runner of others) await runner.stop();
+    await ownPool.close();
     for (const end of ends) end();
     await never.stop();
     expect(world.mails.delivered).toHaveLength(30);

@@ -1,6 +1,7 @@
 // Subscriptions by the management interface: whose view may be sent, by whom, to whom, and what switches one off.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inTransaction } from '../../../src/db/transaction.ts';
+import { loadInvoices } from '../../public/fixture.ts';
 import { apiOf, codesOf } from '../../setup/api.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { subscriptionWorld, type World } from './fixture.ts';
@@ -149,7 +150,12 @@ describe('what switches one off', () => {
     expect((await maker.api('patch', `/views/${shared}`, { visibility: 'private' })).status).toBe(200);
     await tick();
     const { body } = await other.api('get', `/subscriptions/${id}`);
-    expect(body).toMatchObject({ enabled: false, disabledReason: { code: 'view_hidden' }, lastSlot: { deliveries: { failed: 1 } } });
+    expect(body).toMatchObject({
+      enabled: false,
+      view: null,
+      disabledReason: { code: 'view_hidden' },
+      lastSlot: { deliveries: { failed: 1 } },
+    });
     expect((await other.api('get', `/subscriptions/${id}/deliveries?status=failed`)).body.data).toMatchObject([
       { error: 'The owner of the subscription no longer sees the view', records: null },
     ]);
@@ -210,5 +216,16 @@ describe('another organization', () => {
     expect(codesOf(await api('post', '/subscriptions', { ...good, viewId }))).toEqual(['unknown_view']);
     const seen = await inTransaction({ db: world.ctx.db, organizationId: other.id }, (tx) => tx('subscription_recipients').select('id'));
     expect(seen).toEqual([]);
+  });
+
+  it('goes as a whole, with views, templates and subscriptions that refer to each other', async () => {
+    const { id, slug } = await makeOrganization(world.ctx);
+    await loadInvoices(world.ctx, id, []);
+    const api = apiOf(world.app, (await makeKey(world.ctx, id, { permissions: ['write'] })).secret);
+    const template = await api('post', '/portal/templates', { key: 'mail', kind: 'email', subject: 'x', body: 'x' });
+    const own = await world.view({ visibility: 'organization' }, api);
+    const made = await world.subscribe({ viewId: own, templateId: template.body.id }, api);
+    expect((await api('post', `/subscriptions/${made.id}/send`)).status).toBe(202);
+    expect((await api('delete', `/organizations/${id}?confirm=${slug}`)).status).toBe(204);
   });
 });
