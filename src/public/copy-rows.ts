@@ -20,7 +20,10 @@ export type RowForm = {
 
 export type RowWriter = {
   readonly head: Buffer;
-  /** Takes the next piece, cut anywhere, and gives out what is finished, in pieces of some 64 KiB. What it gives is its reader's. */
+  /**
+   * Takes the next piece, cut anywhere, and gives out what is finished, in pieces of some 64 KiB. All of them are one place in memory:
+   * a piece must be done with before the next is asked for.
+   */
   write(piece: Uint8Array): Generator<Buffer, void, undefined>;
 };
 
@@ -93,15 +96,16 @@ export function openRowWriter({ head, cells, after }: RowForm): RowWriter {
   const perRow = row.after.length + row.cells.reduce((sum, { before }) => sum + before.length + mostAdded, 0);
   /** Of a row whose end has not come yet. */
   let begun: Uint8Array[] = [];
+  // New memory for each piece would cost more than all the rest: it is the garbage collector's work.
+  let output = Buffer.allocUnsafeSlow(2 * pieceBytes);
 
   function* writeWhole(input: Uint8Array): Generator<Buffer, void, undefined> {
     const cursor = { at: 0, to: 0 };
-    let output = Buffer.allocUnsafeSlow(2 * pieceBytes);
     while (cursor.at < input.length) {
       const needed = (input.indexOf(byte.lineFeed, cursor.at) - cursor.at) * mostPerByte + perRow;
       if (cursor.to > pieceBytes || needed > output.length - cursor.to) {
         if (cursor.to > 0) yield output.subarray(0, cursor.to);
-        output = Buffer.allocUnsafeSlow(Math.max(2 * pieceBytes, needed));
+        if (needed > output.length) output = Buffer.allocUnsafeSlow(needed);
         cursor.to = 0;
       }
       writeRow(row, cursor, input, output);
