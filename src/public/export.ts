@@ -12,6 +12,7 @@ import { copyStatement } from './export-sql.ts';
 import { openStanding, type Standing } from './give-way.ts';
 import { openJsonLines } from './json-lines.ts';
 import { acceptsGzip, knownTags } from './negotiate.ts';
+import { openPace } from './pace.ts';
 import { type ListPlan, planList } from './plan.ts';
 import { asUnavailable, missing, notSynced, timedOut } from './read.ts';
 import { queryTextOf, readQuery } from './request.ts';
@@ -53,7 +54,7 @@ export async function serveExport(exports: Exports, read: ReadContext, type: Exp
   res.once('close', () => left.abort());
   // Whoever left before this line is not told of again, and would wait for a turn that nobody wants.
   if (res.closed) left.abort();
-  const endTurn = await exports.turns.take(left.signal);
+  const endTurn = await exports.turns.take(read.tenant.organizationId, left.signal);
   if (endTurn === undefined) return;
   try {
     await exportWhole({ exports, read, type, plan, left: left.signal });
@@ -199,18 +200,16 @@ function noteCut({ read }: Export, lines: Lines, reason: string): void {
 function watch(wanted: Export, { backend }: Snapshot, lines: Lines): () => void {
   const { exports, read } = wanted;
   const { res } = read.exchange;
-  const { limitMs, slowMs, slowestBytesPerSecond } = read.tenant.settings.exports;
+  const { limitMs } = read.tenant.settings.exports;
   const cut = (reason: string): void => {
     if (res.destroyed) return;
     noteCut(wanted, lines, reason);
     res.destroy();
   };
-  let before = 0;
+  const { lookEveryMs, isSlow } = openPace(read.tenant.settings.exports);
   const pace = setInterval(() => {
-    const took = lines.taken() - before;
-    before += took;
-    if (took < (slowestBytesPerSecond * slowMs) / 1000 && isWaiting(res)) cut('slow caller');
-  }, slowMs);
+    if (isSlow(lines.taken()) && isWaiting(res)) cut('slow caller');
+  }, lookEveryMs);
   const end = setTimeout(() => cut('time limit'), limitMs);
   const unwatch = exports.standing.watch(backend, () => cut('its table is wanted'));
   return () => {
