@@ -365,6 +365,7 @@ describe('GET /views/{id}/records as CSV', () => {
     expect([paged.status, codesOf(paged)]).toEqual([400, ['not_paged', 'not_paged']]);
     expect((await w.owner.api('get', `/views/${id}/records`, undefined, { accept: 'image/png' })).status).toBe(406);
     expect((await w.owner.api('get', `/views/${id}`, undefined, { accept: 'text/csv' })).headers['content-type']).toContain('json');
+    expect((await csvOf((await w.join(['team:read'])).api, id)).status).toBe(403);
     const head = await w.owner.api('head', `/views/${id}/records`, undefined, { accept: 'text/csv' });
     expect([head.status, head.headers['content-type']]).toEqual([200, 'application/json; charset=utf-8']);
   });
