@@ -57,7 +57,7 @@ export async function serveExport(exports: Exports, read: ReadContext, type: Exp
   res.once('close', () => left.abort());
   // Whoever left before this line is not told of again, and would wait for a turn that nobody wants.
   if (res.closed) left.abort();
-  const endTurn = await exports.turns.take(left.signal);
+  const endTurn = await exports.turns.take(read.tenant.organizationId, left.signal);
   if (endTurn === undefined) return;
   try {
     await exportWhole({ exports, read, type, plan, left: left.signal });
@@ -112,15 +112,42 @@ async function sendSnapshot(wanted: Export, snapshot: Snapshot): Promise<void> {
   if (lines === undefined) return void res.end();
   const stop = watchOver(wanted, snapshot, lines);
   try {
-    await (packed ? pipeline(lines.read, createGzip({ level: gzipLevel }), res) : pipeline(lines.read, res));
-  } catch (error) {
+    await (packed ? sendPacked(lines, res) : sendPlain(lines, res, wanted.left));
+  } catch {
     // Of a caller who left, or was cut off, there is nothing to tell: the reason of a cut is in the log.
     const failure = lines.failure();
-    if (sqlState(failure) === timedOut) return noteCut(wanted, lines, 'time limit');
-    if (failure !== undefined || !wanted.left.aborted) throw failure ?? error;
+    if (sqlState(failure) === timedOut) noteCut(wanted, lines, 'time limit');
+    else if (failure !== undefined) throw failure;
+    res.destroy();
   } finally {
     stop();
   }
+}
+
+/** Settles with the write, or when the caller leaves: of a broken connection not every write is told. */
+const written = (left: AbortSignal, begin: (settle: (error?: Error | null) => void) => void): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const leave = (): void => reject(left.reason);
+    left.addEventListener('abort', leave);
+    begin((error) => {
+      left.removeEventListener('abort', leave);
+      if (error) reject(error);
+      else resolve();
+    });
+  });
+
+/** Each piece is with the system before the next is made. */
+async function sendPlain({ read }: Lines, res: ServerResponse, left: AbortSignal): Promise<void> {
+  for await (const piece of read()) await written(left, (settle) => res.write(piece, settle));
+  await written(left, (settle) => res.end(settle));
+}
+
+/** Packing goes on beside the reading, so it has each piece for itself. */
+function sendPacked({ read }: Lines, res: ServerResponse): Promise<void> {
+  const pieces = async function* () {
+    for await (const piece of read()) yield Buffer.from(piece);
+  };
+  return pipeline(pieces, createGzip({ level: gzipLevel }), res);
 }
 
 function noteCut({ read }: Export, lines: Lines, reason: string): void {

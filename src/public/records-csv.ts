@@ -110,7 +110,8 @@ function flow(
     try {
       for await (const piece of lines.read()) {
         isOffered = true;
-        yield piece;
+        // The next one is written over it.
+        yield Buffer.from(piece);
         isOffered = false;
         cut.signal.throwIfAborted();
       }
@@ -129,7 +130,7 @@ function flow(
  * sync of the record type has been published, or the database is away; rejects with the signal's reason when it comes first.
  */
 export async function openRecordsCsv(engine: Engine, ctx: TenantCtx, query: RecordQuery, left: AbortSignal): Promise<RecordsCsv> {
-  const endTurn = await engine.exports.turns.take(left);
+  const endTurn = await engine.exports.turns.take(ctx.organizationId, left);
   if (endTurn === undefined) throw left.reason;
   let isOver = false;
   const over = (): void => {

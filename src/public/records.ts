@@ -83,8 +83,8 @@ async function check(ctx: TenantCtx, query: RecordQuery): Promise<readonly Query
 }
 
 /** In turn with all others that come through this door. */
-async function inTurn<T>({ freeReads }: Engine, read: () => Promise<T>): Promise<T> {
-  const end = await freeReads.take(new AbortController().signal);
+async function inTurn<T>({ freeReads }: Engine, { organizationId }: TenantCtx, read: () => Promise<T>): Promise<T> {
+  const end = await freeReads.take(organizationId, new AbortController().signal);
   try {
     return await read();
   } finally {
@@ -96,8 +96,8 @@ async function inTurn<T>({ freeReads }: Engine, read: () => Promise<T>): Promise
 export function openRecords(ctx: Ctx): Records {
   const engine = engineOf(ctx);
   return {
-    list: (tenant, query, page) => inTurn(engine, () => list(engine, tenant, query, page)),
-    get: (tenant, recordType, id, sources) => inTurn(engine, () => get(engine, tenant, recordType, id, sources)),
+    list: (tenant, query, page) => inTurn(engine, tenant, () => list(engine, tenant, query, page)),
+    get: (tenant, recordType, id, sources) => inTurn(engine, tenant, () => get(engine, tenant, recordType, id, sources)),
     csv: (tenant, query, signal) => openRecordsCsv(engine, tenant, query, signal),
     check,
   };

@@ -60,7 +60,7 @@ function openEngine({ as, now, timeZone, strict }: EngineOptions): Liquid {
 
 const limitCodes: readonly (readonly [RegExp, TemplateProblem['code'], string])[] = [
   [/^memory alloc limit/, 'too_much_work', `Makes more than ${templateLimits.work} characters and items`],
-  [/^template render limit/, 'too_slow', `Takes longer than ${templateLimits.renderMs} ms`],
+  [/^template render limit/, 'too_slow', `Takes more than ${templateLimits.renderMs} ms`],
   [/^parse length limit/, 'too_long', `Is longer than ${templateLimits.sourceLength} characters`],
   [/^Maximum call stack/, 'too_much_work', 'Is nested too deeply'],
 ];

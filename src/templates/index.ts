@@ -3,7 +3,7 @@
 import { type Done, type Task, type TemplateParts, type TemplateProblem, templateLimits } from './template.ts';
 import { openTemplateThread } from './thread.ts';
 
-export { type TemplateProblem, templateLimits } from './template.ts';
+export { type TemplatePart, type TemplateProblem, templateLimits } from './template.ts';
 
 /** What kept a template from being rendered; `message` tells the first problem with its line. */
 export class TemplateError extends Error {

@@ -9,10 +9,10 @@ export const templateLimits = {
   work: 4_000_000,
   /** Bytes of the data as JSON. */
   dataBytes: 4_194_304,
-  /** After so long a text stops by itself. */
+  /** After so much processor time a text stops by itself. */
   renderMs: 1_000,
   /** After so long, counted from when its turn came, the thread is ended, whatever it does. */
-  deadlineMs: 3_000,
+  deadlineMs: 5_000,
   /** Heap of the thread. */
   heapMb: 96,
   /** Renderings that wait for their turn; more are refused. */

@@ -8,7 +8,7 @@ import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { openRecords, readAvailable } from '../../public/index.ts';
-import { checkTemplate, previewTemplate, type TemplateProblem } from '../../templates/index.ts';
+import { checkTemplate, previewTemplate, type TemplatePart, type TemplateProblem } from '../../templates/index.ts';
 import { writeAudit } from '../audit.store.ts';
 import { sourcesOf } from './sources.ts';
 import { unknownRecordType } from './targets.ts';
@@ -17,10 +17,10 @@ import * as store from './templates.store.ts';
 
 type Texts = { readonly subject: string | null; readonly body: string };
 
-/** How the texts of a template are read and put out, for whoever renders it. */
-export const partsOf = ({ subject, body }: Texts) => ({
-  ...(subject !== null && { subject: { source: subject, as: 'line' as const } }),
-  body: { source: body, as: 'html' as const },
+/** How the texts of a template are read and put out, for whoever renders it. The subject of a document is empty. */
+export const partsOf = ({ subject, body }: Texts): Record<'subject' | 'body', TemplatePart> => ({
+  subject: { source: subject ?? '', as: 'line' },
+  body: { source: body, as: 'html' },
 });
 
 const view = (row: store.TemplateRow): TemplateView => ({
@@ -134,14 +134,14 @@ export async function previewOf(ctx: RequestCtx, id: string, input: PreviewInput
   checkSubject(row.kind, subject);
   const { slug, name } = ctx.principal.organization;
   const data = { ...input.data, ...(await readRecord(ctx, input.recordType, input.recordId)), organization: { slug, name } };
-  const { texts, problems } = await previewTemplate<'subject' | 'body'>({
+  const { texts, problems } = await previewTemplate({
     organizationId: ctx.organizationId,
-    parts: partsOf({ subject, body: input.body ?? row.body }) as Required<ReturnType<typeof partsOf>>,
+    parts: partsOf({ subject, body: input.body ?? row.body }),
     data,
     now: ctx.clock.now(),
   });
   return {
-    subject: texts.subject ?? null,
+    subject: subject === null ? null : (texts.subject ?? null),
     html: texts.body ?? null,
     problems: problems.map(({ part, ...problem }) => ({ path: part === 'subject' ? 'subject' : 'body', ...problem })),
   };
