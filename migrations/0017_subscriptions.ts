@@ -92,10 +92,12 @@ create table subscription_slots (
 create unique index one_subscription_slot_per_time on subscription_slots (subscription_id, slot) where trigger = 'schedule';
 create index on subscription_slots (organization_id, subscription_id, created_at desc);
 create index on subscription_slots (next_attempt_at, id) where status = 'waiting';
+create index on subscription_slots (created_at);
 
 create table subscription_deliveries (
   id uuid primary key,
   organization_id uuid not null references organizations on delete cascade,
+  subscription_id uuid not null,
   slot_id uuid not null references subscription_slots on delete cascade,
   recipient_id uuid not null references subscription_recipients on delete cascade,
   message_id text not null constraint delivery_message_id_is_unique unique,
@@ -105,9 +107,11 @@ create table subscription_deliveries (
   records bigint,
   error text,
   created_at timestamptz not null default clock_timestamp(),
+  constraint delivery_of_subscription foreign key (organization_id, subscription_id) references subscriptions (organization_id, id) on delete cascade,
   constraint one_delivery_per_slot_and_recipient unique (slot_id, recipient_id)
 );
-create index on subscription_deliveries (organization_id, created_at desc, id desc);
+create index on subscription_deliveries (organization_id, subscription_id, created_at desc, id desc);
+create index on subscription_deliveries (created_at);
 create index on subscription_deliveries (recipient_id);
 create index on subscription_deliveries (mail_id) where mail_id is not null;
 
@@ -156,9 +160,9 @@ language sql security definer set search_path = public, pg_temp as $$
   returning s.organization_id, s.id $$;
 
 -- Whose mail held the token with this hash?
-create function find_subscription_link(hash bytea) returns table (organization_id uuid, recipient_id uuid)
+create function find_subscription_link(hash bytea) returns table (organization_id uuid)
 language sql stable security definer set search_path = public, pg_temp as $$
-  select l.organization_id, l.recipient_id from subscription_links l where l.token_hash = hash $$;
+  select l.organization_id from subscription_links l where l.token_hash = hash $$;
 
 -- Deliveries after 90 days, with their slots; the last scheduled slot of each subscription says up to when it was served and stays. Links work for
 -- two years.

@@ -2,6 +2,7 @@
 // the same address ends it, whatever its body holds, as RFC 8058 has it: no sign-in, no cookie, no redirect, no script.
 import type { Request, RequestHandler, Response } from 'express';
 import type { Ctx } from '../core/ctx.ts';
+import { escapeHtml } from '../core/escape-html.ts';
 
 type LinkState = {
   readonly email: string;
@@ -17,9 +18,6 @@ export type UnsubscribeLinks = {
   unsubscribe(ctx: Ctx, token: string, caller: Caller): Promise<LinkState | undefined>;
   resubscribe(ctx: Ctx, token: string, caller: Caller): Promise<LinkState | undefined>;
 };
-
-const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
-const escapeHtml = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? '');
 
 const contentPolicy = "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 

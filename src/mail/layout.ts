@@ -1,7 +1,8 @@
 // The one look of all mails of the service: a text and an HTML part from the same words. Everything is escaped here; styles stand
 // in the elements, since many readers drop style sheets, and the dark ones are added for readers that keep them.
+import { escapeHtml } from '../core/escape-html.ts';
 import { type RecordTable, recordTableHtml, recordTableStyles, recordTableText } from './record-table.ts';
-import { escapeHtml, font, wrap } from './style.ts';
+import { font, wrap } from './style.ts';
 
 export type MailContent = {
   /** The heading, and what a reader shows beside the subject. */

@@ -1,6 +1,7 @@
 // Records in a mail, as HTML and as text. Mail readers differ in what they understand of style sheets, so nothing depends on one: few
 // columns are a table, which narrow windows with media queries stack, and many columns are stacked everywhere.
-import { escapeHtml, font, wrap } from './style.ts';
+import { escapeHtml } from '../core/escape-html.ts';
+import { font, wrap } from './style.ts';
 
 export type RecordTable = {
   /** `short`: its values are not broken over lines, as dates should not be. */

@@ -105,7 +105,7 @@ async function subscribe(tx: Tx, own: { organization_id: string }, viewId: strin
   await tx('subscriptions').insert({ ...own, ...row, id });
   await tx('subscription_recipients').insert({ ...own, id: recipientId, subscription_id: id, email: 'x@example.test' });
   await tx('subscription_slots').insert({ ...own, id: slotId, subscription_id: id, trigger: 'manual', slot: new Date() });
-  const delivery = { slot_id: slotId, recipient_id: recipientId, message_id: newId(), status: 'queued' };
+  const delivery = { subscription_id: id, slot_id: slotId, recipient_id: recipientId, message_id: newId(), status: 'queued' };
   await tx('subscription_deliveries').insert({ ...own, ...delivery, id: newId() });
   await tx('subscription_links').insert({ ...own, recipient_id: recipientId, title: 'x', token_hash: Buffer.from(id) });
   await tx('mail_attachments').insert({ ...own, id: newId(), filename: 'x', content_type: 'text/csv', content: 'x' });

@@ -47,7 +47,7 @@ export async function openSlot(
     message_id: messageIdOf(ctx.settings, subscriptionId, time, recipient.id),
     status: recipient.unsubscribed_at === null ? ('queued' as const) : ('skipped' as const),
   }));
-  await store.insertDeliveries(tx, ctx.organizationId, id, deliveries);
+  await store.insertDeliveries(tx, ctx.organizationId, { slotId: id, subscriptionId }, deliveries);
   return id;
 }
 

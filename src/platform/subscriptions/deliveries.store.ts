@@ -34,8 +34,9 @@ export async function insertSlot(tx: Tx, organizationId: string, { id, subscript
 }
 
 type NewDelivery = { readonly recipient_id: string; readonly message_id: string; readonly status: 'queued' | 'skipped' };
-export async function insertDeliveries(tx: Tx, organizationId: string, slotId: string, rows: readonly NewDelivery[]): Promise<void> {
-  const own = { organization_id: organizationId, slot_id: slotId };
+type OfSlot = { readonly slotId: string; readonly subscriptionId: string };
+export async function insertDeliveries(tx: Tx, organizationId: string, of: OfSlot, rows: readonly NewDelivery[]): Promise<void> {
+  const own = { organization_id: organizationId, slot_id: of.slotId, subscription_id: of.subscriptionId };
   if (rows.length > 0) await tx('subscription_deliveries').insert(rows.map((row) => ({ ...row, ...own, id: newId() })));
 }
 
@@ -123,9 +124,8 @@ export const updateDelivery = (tx: Tx, organizationId: string, id: string, outco
 /** Deliveries whose mail may still be here, of one recipient or of all. */
 export const listMailsOnTheirWay = (tx: Tx, organizationId: string, subscriptionId: string, recipientId?: string) => {
   const query = tx('subscription_deliveries as d')
-    .join('subscription_slots as l', 'l.id', 'd.slot_id')
     .join('outgoing_mails as m', 'm.id', 'd.mail_id')
-    .where({ 'd.organization_id': organizationId, 'l.subscription_id': subscriptionId, 'm.status': 'queued' });
+    .where({ 'd.organization_id': organizationId, 'd.subscription_id': subscriptionId, 'm.status': 'queued' });
   if (recipientId !== undefined) query.where('d.recipient_id', recipientId);
   return query.select<{ id: string; mail_id: string }[]>('d.id', 'd.mail_id');
 };
@@ -158,7 +158,7 @@ function selectDeliveries(tx: Tx, organizationId: string, subscriptionId: string
     .join('subscription_slots as l', 'l.id', 'd.slot_id')
     .join('subscription_recipients as r', 'r.id', 'd.recipient_id')
     .leftJoin('outgoing_mails as m', 'm.id', 'd.mail_id')
-    .where({ 'd.organization_id': organizationId, 'l.subscription_id': subscriptionId })
+    .where({ 'd.organization_id': organizationId, 'd.subscription_id': subscriptionId })
     .select(
       'd.id',
       'l.slot',
@@ -209,8 +209,9 @@ export async function lastSlots(tx: Tx, organizationId: string, subscriptionIds:
   if (subscriptionIds.length === 0) return new Map();
   const { rows } = await tx.raw<{ rows: LastSlotRow[] }>(
     `with last as (
-       select distinct on (subscription_id) id, subscription_id, slot, trigger, error from subscription_slots
-       where organization_id = ? and subscription_id = any (?) order by subscription_id, created_at desc, id desc)
+       select newest.* from unnest(?::uuid[]) as wanted(id) cross join lateral (
+         select s.id, s.subscription_id, s.slot, s.trigger, s.error from subscription_slots s
+         where s.organization_id = ? and s.subscription_id = wanted.id order by s.created_at desc, s.id desc limit 1) newest)
      select l.subscription_id, l.slot, l.trigger, l.error,
        count(*) filter (where now.status in ('queued', 'sending'))::int as queued, count(*) filter (where now.status = 'sent')::int as sent,
        count(*) filter (where now.status = 'failed')::int as failed, count(*) filter (where now.status = 'unknown')::int as unknown,
@@ -218,7 +219,7 @@ export async function lastSlots(tx: Tx, organizationId: string, subscriptionIds:
      from last l left join subscription_deliveries d on d.slot_id = l.id left join outgoing_mails m on m.id = d.mail_id
      cross join lateral (select ${statusNow} as status) now
      group by l.subscription_id, l.slot, l.trigger, l.error`,
-    [organizationId, [...subscriptionIds]],
+    [[...subscriptionIds], organizationId],
   );
   return new Map(rows.map((row) => [row.subscription_id, row]));
 }

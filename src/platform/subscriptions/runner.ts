@@ -90,12 +90,12 @@ export function startSubscriptions(ctx: Ctx, given: RunnerOptions = {}): Subscri
       const ended = await Promise.allSettled(Array.from({ length: lanes }, workInOne));
       for (const lane of ended) if (lane.status === 'rejected') ctx.log.warn({ err: lane.reason }, 'a slot waits for another attempt');
     } while (again && !signal.aborted);
+    // In the same step as the last look at `again`, so that no wish falls in between.
+    working = undefined;
   };
   const work = (): Promise<void> => {
-    again = working !== undefined;
-    working ??= workOnAll().finally(() => {
-      working = undefined;
-    });
+    again = true;
+    working ??= workOnAll();
     return working;
   };
   const ticks = new Set<Promise<unknown>>();

@@ -242,8 +242,10 @@ describe('several processes', () => {
       leaseMs: 1_000,
       read: () => {
         stuck += 1;
-        return new Promise((_resolve, reject) => {
-          ends.push(() => reject(new Error('too late')));
+        return new Promise((resolve) => {
+          ends.push(() =>
+            resolve({ title: 'x', subject: 'too late', records: 0, attachment: undefined, layout: () => ({ text: 'x', html: 'x' }) }),
+          );
         });
       },
     });
@@ -254,12 +256,14 @@ describe('several processes', () => {
     const ownPool = openDb(address, address, { control: 4, data: 4 }, 5_000);
     const others = [world.run(), world.run({}, { ...world.ctx, db: ownPool })];
     await Promise.all(others.map((runner) => runner.tick()));
-    world.send();
+    const sender = world.send();
     for (const id of ids) await world.settled(id, ['sent']);
     for (const runner of others) await runner.stop();
     await ownPool.close();
     for (const end of ends) end();
     await never.stop();
+    await sender.settled();
+    expect(world.mails.delivered.map(({ mail }) => mail.subject)).not.toContain('too late');
     expect(world.mails.delivered).toHaveLength(30);
     expect(new Set(world.mails.delivered.map(({ to }) => to[0])).size).toBe(30);
   });
