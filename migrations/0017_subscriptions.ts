@@ -164,14 +164,15 @@ create function find_subscription_link(hash bytea) returns table (organization_i
 language sql stable security definer set search_path = public, pg_temp as $$
   select l.organization_id from subscription_links l where l.token_hash = hash $$;
 
--- Deliveries after 90 days, with their slots; the last scheduled slot of each subscription says up to when it was served and stays. Links work for
--- two years.
+-- Deliveries after 90 days, with their slots; the last scheduled slot of each subscription says up to when it was served and stays. Links work
+-- for two years, and so long an address that was taken off a list is known; one that unsubscribed always is.
 create function prune_subscriptions() returns void language sql security definer set search_path = public, pg_temp as $$
   delete from subscription_deliveries where created_at < now() - interval '90 days';
   delete from subscription_slots s where s.created_at < now() - interval '90 days'
     and (s.trigger = 'manual' or exists (
       select from subscription_slots newer where newer.subscription_id = s.subscription_id and newer.trigger = 'schedule' and newer.slot > s.slot));
-  delete from subscription_links where created_at < now() - interval '2 years' $$;
+  delete from subscription_links where created_at < now() - interval '2 years';
+  delete from subscription_recipients where removed_at < now() - interval '2 years' and unsubscribed_at is null $$;
 
 create or replace function prune_mails() returns void language sql security definer set search_path = public, pg_temp as $$
   delete from outgoing_mails where status in ('sent', 'failed', 'unknown') and created_at < now() - interval '90 days';

@@ -53,14 +53,14 @@ function stackedHtml({ columns }: RecordTable, row: readonly string[]): string {
 
 const oneHtml = (table: RecordTable, row: readonly string[]): string => (sideBySide(table) ? rowHtml(table, row) : stackedHtml(table, row));
 
-/** How many of the rows, from the first on, one mail can hold. */
+/** How many of the rows, from the first on, one mail can hold: one at least. */
 export function rowsThatFit(table: RecordTable): number {
   let bytes = 0;
   const tooMany = table.rows.findIndex((row) => {
     bytes += Buffer.byteLength(oneHtml(table, row));
     return bytes > mostHtmlBytes;
   });
-  return tooMany < 0 ? table.rows.length : tooMany;
+  return tooMany < 0 ? table.rows.length : Math.max(tooMany, 1);
 }
 
 export function recordTableHtml(table: RecordTable): string {

@@ -56,12 +56,8 @@ async function openDueSlots(ctx: Ctx): Promise<number> {
   return made;
 }
 
-export function startSubscriptions(ctx: Ctx, given: RunnerOptions = {}): SubscriptionRunner {
-  const records = openRecords(ctx);
-  const read: ReadSlot = given.read ?? ((tenant, work, stop) => readContent(records, tenant, work, stop));
-  const { pollMs, leaseMs } = { ...usual, ...given };
-  const stopping = new AbortController();
-  const { signal } = stopping;
+/** Works on whatever waits, a few slots at a time; one round at a time, however often it is asked. */
+function startWorking(ctx: Ctx, read: ReadSlot, leaseMs: number, signal: AbortSignal) {
   let working: Promise<void> | undefined;
   let again = false;
 
@@ -98,6 +94,15 @@ export function startSubscriptions(ctx: Ctx, given: RunnerOptions = {}): Subscri
     working ??= workOnAll();
     return working;
   };
+  return { work, settled: async (): Promise<void> => working };
+}
+
+export function startSubscriptions(ctx: Ctx, given: RunnerOptions = {}): SubscriptionRunner {
+  const { pollMs, leaseMs } = { ...usual, ...given };
+  const records = openRecords(ctx);
+  const read: ReadSlot = given.read ?? ((tenant, slot, stop) => readContent(records, tenant, slot, stop));
+  const stopping = new AbortController();
+  const { work, settled } = startWorking(ctx, read, leaseMs, stopping.signal);
   const ticks = new Set<Promise<unknown>>();
   const tick = async (): Promise<number> => {
     const made = await openDueSlots(ctx);
@@ -120,7 +125,7 @@ export function startSubscriptions(ctx: Ctx, given: RunnerOptions = {}): Subscri
       clearInterval(poll);
       stopping.abort();
       await Promise.allSettled(ticks);
-      await working;
+      await settled();
     },
   };
 }

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { unavailable } from '../../../src/core/errors.ts';
 import { openDb } from '../../../src/db/connect.ts';
 import type { RunnerOptions } from '../../../src/platform/subscriptions/runner.ts';
+import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { type ScriptStep, startScriptedServer } from '../../setup/smtp.ts';
 import { until } from '../../setup/until.ts';
 import { minuteMs, subscriptionWorld, type World } from './fixture.ts';
@@ -198,28 +199,37 @@ describe('a template', () => {
   });
 });
 
+const notThere = expect.stringContaining('No sync of this resource has been published yet');
+
 describe('reading', () => {
   it('is tried again while the slot lasts, and then the deliveries fail with its words', async () => {
-    const { id } = await world.subscribe({ viewId, schedule: '0 0 1 1 *' });
+    const schema = tenantSchema(world.organization.id);
+    await world.ctx.db.data.query(
+      `insert into ${schema}.record_state (record_type, id_type, generation, row_count) values ('estimate', 'integer', 0, 0);
+       insert into ${schema}.record_columns (record_type, column_name, field, part, type, state, position)
+         values ('estimate', 'f_tranid', 'tranid', 'value', 'text', 'live', 1)`,
+    );
+    const unread = await world.view({ recordType: 'estimate', columns: ['tranid'] });
+    const { id } = await world.subscribe({ viewId: unread, schedule: '0 0 1 1 *' });
     await world.as((tx) => tx('subscriptions').update({ scheduled_since: '2020-01-01' }));
     const waits: number[] = [];
     for (let attempt = 1; attempt <= 5; attempt += 1) {
-      await work({ read: () => Promise.reject(unavailable('The records are not there yet', 1)) });
+      await work();
       const { rows } = await world.as((tx) =>
         tx.raw('select status, round(extract(epoch from next_attempt_at - clock_timestamp()))::int as wait from subscription_slots'),
       );
       if (rows[0].status === 'waiting') {
         waits.push(rows[0].wait);
         const [waiting] = await world.deliveries(id);
-        expect(waiting).toMatchObject({ status: 'queued', error: 'The records are not there yet', records: null });
+        expect(waiting).toMatchObject({ status: 'queued', error: notThere, records: null });
       }
       await world.as((tx) => tx('subscription_slots').update({ next_attempt_at: new Date(0) }));
     }
     for (const [index, seconds] of [5, 30, 120, 300].entries()) expect(Math.abs((waits[index] ?? 0) - seconds)).toBeLessThan(5);
     expect(waits).toHaveLength(4);
-    expect(await world.deliveries(id)).toMatchObject([{ status: 'failed', error: 'The records are not there yet' }]);
+    expect(await world.deliveries(id)).toMatchObject([{ status: 'failed', error: notThere }]);
     expect((await world.owner('get', `/subscriptions/${id}`)).body.lastSlot).toMatchObject({
-      error: 'The records are not there yet',
+      error: notThere,
       deliveries: { failed: 1, queued: 0 },
     });
   });
