@@ -358,12 +358,11 @@ describe('what is trusted', () => {
     const first = totals.claim('a');
     const second = totals.claim('a');
     expect([first.kind, second.kind]).toEqual(['mine', 'awaited']);
-    totals.put('a', 5);
-    if (first.kind === 'mine') first.finish();
-    if (second.kind === 'awaited') await second.done;
+    if (first.kind === 'mine') first.found({ key: 'a', total: 5 });
+    if (second.kind === 'awaited') expect(await second.counted).toEqual({ key: 'a', total: 5 });
     expect(totals.claim('a')).toEqual({ kind: 'known', total: 5 });
-    totals.put('b', 1);
-    totals.put('c', 1);
+    totals.put({ key: 'b', total: 1 });
+    totals.put({ key: 'c', total: 1 });
     expect(totals.claim('a').kind).toBe('mine');
   });
 });
