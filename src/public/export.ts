@@ -4,15 +4,14 @@ import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { Ctx } from '../core/ctx.ts';
-import { copyOut } from '../db/copy-out.ts';
 import { sqlState } from '../db/pg-errors.ts';
+import { type Lines, startCopy, watch } from './copy-lines.ts';
+import type { CellColumn, RowWriter } from './copy-rows.ts';
 import { openCsv } from './csv.ts';
 import { answerHeld, identityOf, type ReadContext } from './exchange.ts';
-import { copyStatement } from './export-sql.ts';
 import { openStanding, type Standing } from './give-way.ts';
 import { openJsonLines } from './json-lines.ts';
 import { acceptsGzip, knownTags } from './negotiate.ts';
-import { openPace } from './pace.ts';
 import { type ListPlan, planList } from './plan.ts';
 import { asUnavailable, missing, notSynced, timedOut } from './read.ts';
 import { queryTextOf, readQuery } from './request.ts';
@@ -28,6 +27,10 @@ const contentTypes: Readonly<Record<ExportType, string>> = {
   'text/csv': 'text/csv; charset=utf-8; header=present',
 };
 const mostAttempts = 4;
+const forms: Readonly<Record<ExportType, (columns: readonly CellColumn[]) => RowWriter>> = {
+  'application/x-ndjson': openJsonLines,
+  'text/csv': openCsv,
+};
 
 /** What the exports of one process share. */
 export type Exports = { readonly turns: Turns; readonly standing: Standing };
@@ -99,7 +102,7 @@ async function sendSnapshot(wanted: Export, snapshot: Snapshot): Promise<void> {
     return sendNotModified(res, held);
   }
   const total = await totalOf(snapshot, read.reader, plan);
-  const lines = req.method === 'HEAD' ? undefined : await startCopy(wanted, snapshot, total);
+  const lines = req.method === 'HEAD' ? undefined : await startCopy(snapshot, { plan, total, left: wanted.left, form: forms[type] });
   setFreshness(res, snapshot.freshness);
   res.setHeader('ETag', tag);
   res.setHeader('X-Total-Count', total);
@@ -107,7 +110,7 @@ async function sendSnapshot(wanted: Export, snapshot: Snapshot): Promise<void> {
   if (packed) res.setHeader('Content-Encoding', 'gzip');
   res.statusCode = 200;
   if (lines === undefined) return void res.end();
-  const stop = watch(wanted, snapshot, lines);
+  const stop = watchOver(wanted, snapshot, lines);
   try {
     await (packed ? sendPacked(lines, res) : sendPlain(lines, res, wanted.left));
   } catch {
@@ -147,76 +150,26 @@ function sendPacked({ read }: Lines, res: ServerResponse): Promise<void> {
   return pipeline(pieces, createGzip({ level: gzipLevel }), res);
 }
 
-type Lines = {
-  /** Bytes that the caller's side took from PostgreSQL. */
-  taken(): number;
-  /** What went wrong while someone was still listening. */
-  failure(): unknown;
-  read(): AsyncGenerator<Buffer>;
-};
-
-/** Resolves when PostgreSQL has the first rows, so that whatever it refuses is still answered with an error. */
-async function startCopy({ type, plan, left }: Export, { client, place, giveBack }: Snapshot, total: number): Promise<Lines> {
-  const { text, columns, settings } = copyStatement(place, plan);
-  await client.query(settings.text, [...settings.values]);
-  const { pieces, rowCount } = copyOut(client, text);
-  const first = await pieces.next();
-  const { head, write } = type === 'text/csv' ? openCsv(columns) : openJsonLines(columns);
-  let taken = 0;
-  let failure: unknown;
-  async function* read(): AsyncGenerator<Buffer> {
-    if (head.length > 0) yield head;
-    for (let piece = first; piece.done !== true; piece = await pieces.next())
-      for (const written of write(piece.value)) {
-        taken += written.length;
-        yield written;
-      }
-    // Only what PostgreSQL itself calls complete may end as if it were.
-    await client.query('commit');
-    if (rowCount() !== total) throw new Error(`an export of ${total} records gave ${rowCount()}`);
-    giveBack();
-  }
-  return {
-    taken: () => taken,
-    failure: () => failure,
-    async *read() {
-      try {
-        yield* read();
-      } catch (error) {
-        // It breaks with its connection, also when the last one who reads it went away.
-        if (!left.aborted) failure = error;
-        throw error;
-      }
-    },
-  };
-}
-
 function noteCut({ read }: Export, lines: Lines, reason: string): void {
   const { log, organizationId } = read.tenant;
   log.info({ organizationId, resource: read.endpoint.name, reason, bytes: lines.taken() }, 'an export was cut off');
 }
 
-/** Cuts the answer off when it lasts too long, when its caller takes too little of it, and when someone waits for its table. */
-function watch(wanted: Export, { backend }: Snapshot, lines: Lines): () => void {
+function watchOver(wanted: Export, snapshot: Snapshot, lines: Lines): () => void {
   const { exports, read } = wanted;
   const { res } = read.exchange;
-  const { limitMs } = read.tenant.settings.exports;
-  const cut = (reason: string): void => {
-    if (res.destroyed) return;
-    noteCut(wanted, lines, reason);
-    res.destroy();
-  };
-  const { lookEveryMs, isSlow } = openPace(read.tenant.settings.exports);
-  const pace = setInterval(() => {
-    if (isSlow(lines.taken()) && isWaiting(res)) cut('slow caller');
-  }, lookEveryMs);
-  const end = setTimeout(() => cut('time limit'), limitMs);
-  const unwatch = exports.standing.watch(backend, () => cut('its table is wanted'));
-  return () => {
-    clearInterval(pace);
-    clearTimeout(end);
-    unwatch();
-  };
+  return watch({
+    lines,
+    snapshot,
+    standing: exports.standing,
+    limits: read.tenant.settings.exports,
+    isWaiting: () => isWaiting(res),
+    cut: (reason) => {
+      if (res.destroyed) return;
+      noteCut(wanted, lines, reason);
+      res.destroy();
+    },
+  });
 }
 
 /** Something is ready for the caller and not taken; otherwise it is the database that is slow. */

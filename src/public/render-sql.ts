@@ -40,6 +40,7 @@ function linesJson(column: string, lines: readonly LineOutput[]): string {
 /** The select list of one record of table `t`: id first, then the fields under their public names. */
 export function recordColumns(fields: readonly OutputField[]): string {
   const outputs = fields.map((field) => {
+    if (field.kind === 'absent') return `null as ${quoted(field.name)}`;
     const json =
       field.kind === 'lines'
         ? linesJson(`t.${quoted(field.column)}`, field.lines)
@@ -59,11 +60,12 @@ export function cellColumns(
   fields: readonly OutputField[],
   idType: 'integer' | 'text',
 ): { readonly sql: string; readonly columns: readonly CellColumn[] } {
-  const cells = fields.map((field) =>
-    field.kind === 'lines'
-      ? { name: field.name, kind: 'json' as const, sql: linesJson(`t.${quoted(field.column)}`, field.lines) }
-      : { name: field.name, kind: kindOf(field), sql: `t.${quoted(field.column.column)}` },
-  );
+  const cells = fields.map((field) => {
+    const { name } = field;
+    if (field.kind === 'absent') return { name, kind: 'text' as const, sql: 'null::text' };
+    if (field.kind === 'lines') return { name, kind: 'json' as const, sql: linesJson(`t.${quoted(field.column)}`, field.lines) };
+    return { name, kind: kindOf(field), sql: `t.${quoted(field.column.column)}` };
+  });
   const id = { name: 'id', kind: idType === 'integer' ? ('digits' as const) : ('text' as const), sql: 't.id' };
   return { sql: [id, ...cells].map(({ sql }) => sql).join(', '), columns: [id, ...cells].map(({ name, kind }) => ({ name, kind })) };
 }

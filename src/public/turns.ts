@@ -22,7 +22,8 @@ const half = (count: number): number => Math.ceil(count / 2);
 const before = (one: Share, other: Share): boolean =>
   one.running < other.running || (one.running === other.running && one.last < other.last);
 
-export function openTurns({ running, waiting, limitMs }: TurnLimits): Turns {
+/** `what` takes turns, in the words of a refusal. */
+export function openTurns({ running, waiting, limitMs }: TurnLimits, what = 'exports'): Turns {
   let taken = 0;
   let begun = 0;
   const shares = new Map<string, Share>();
@@ -67,7 +68,7 @@ export function openTurns({ running, waiting, limitMs }: TurnLimits): Turns {
       };
       const timer = setTimeout(() => {
         leave();
-        reject(unavailable('Exports under way took too long; try again later', retryAfterSeconds));
+        reject(unavailable(`The ${what} under way took too long; try again later`, retryAfterSeconds));
       }, limitMs);
       const place: Waiting = {
         owner,
@@ -86,7 +87,7 @@ export function openTurns({ running, waiting, limitMs }: TurnLimits): Turns {
       if (signal.aborted) return Promise.resolve(undefined);
       if (mayRun(owner)) return Promise.resolve(begin(owner));
       if (queue.size < waiting && shareOf(owner).waiting < half(waiting)) return wait(owner, signal);
-      return Promise.reject(unavailable('Too many exports are under way; try again later', retryAfterSeconds));
+      return Promise.reject(unavailable(`Too many ${what} are under way; try again later`, retryAfterSeconds));
     },
   };
 }
