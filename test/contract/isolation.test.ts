@@ -59,7 +59,7 @@ type Side = {
   readonly id: string;
   readonly honest: Api;
   readonly careless: Api;
-  readonly ids: Record<'key' | 'schema' | 'config' | 'view' | 'role' | 'team' | 'member', string>;
+  readonly ids: Record<'key' | 'schema' | 'config' | 'view' | 'page' | 'template' | 'role' | 'team' | 'member', string>;
 };
 
 /** An organization with one of each. */
@@ -80,6 +80,8 @@ async function side(): Promise<Side> {
     schema: await made('/api-schema', {}),
     config: await madeConfig(id),
     view: await madeView(id),
+    page: await made('/portal/pages', { slug: 'page', title: 'Page' }),
+    template: await made('/portal/templates', { key: 'key', kind: 'document', body: 'Own words' }),
     role: await made(`/organizations/${id}/roles`, { name: 'Clerk', permissions: [] }),
     team,
     member,
@@ -112,12 +114,15 @@ const madeView = async (organizationId: string): Promise<string> => {
 };
 
 const listsOf = (id: string): string[] => [
-  ...['/api-keys', '/api-schema', '/sync-configs', '/sync-runs', '/teams', '/views'],
+  ...['/api-keys', '/api-schema', '/sync-configs', '/sync-runs', '/teams', '/views', '/portal/pages', '/portal/templates'],
   ...['members', 'roles', 'audit-log'].map((list) => `/organizations/${id}/${list}`),
 ];
 
 /** What one organization may ask of another's objects, named below its own id where the path has one. */
-const requestsFor = (own: string, { key, schema, config, view, role, team, member }: Side['ids']): [Method, string, object?][] => [
+const requestsFor = (
+  own: string,
+  { key, schema, config, view, page, template, role, team, member }: Side['ids'],
+): [Method, string, object?][] => [
   ['get', `/api-keys/${key}`],
   ['patch', `/api-keys/${key}`, { name: 'taken over' }],
   ['post', `/api-keys/${key}/rotate`, {}],
@@ -132,6 +137,13 @@ const requestsFor = (own: string, { key, schema, config, view, role, team, membe
   ['get', `/views/${view}/records`],
   ['patch', `/views/${view}`, { name: 'taken over' }],
   ['delete', `/views/${view}`],
+  ['get', `/portal/pages/${page}`],
+  ['patch', `/portal/pages/${page}`, { title: 'taken over' }],
+  ['post', `/portal/pages/${page}/publish`, { revision: 1 }],
+  ['delete', `/portal/pages/${page}`],
+  ['get', `/portal/templates/${template}`],
+  ['patch', `/portal/templates/${template}`, { body: 'taken over' }],
+  ['delete', `/portal/templates/${template}`],
   ['get', `/organizations/${own}/roles/${role}`],
   ['patch', `/organizations/${own}/roles/${role}`, { name: 'taken over' }],
   ['delete', `/organizations/${own}/roles/${role}`],

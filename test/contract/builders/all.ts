@@ -5,6 +5,7 @@ import { apiSchemaBuilders } from './api-schemas.ts';
 import { domainBuilders } from './domains.ts';
 import { netsuiteBuilders } from './netsuite.ts';
 import { invitedBuilders, organizationBuilders } from './organizations.ts';
+import { portalBuilders } from './portal.ts';
 import { syncBuilders } from './syncs.ts';
 import { teamBuilders } from './teams.ts';
 import { viewBuilders } from './views.ts';
@@ -22,4 +23,5 @@ export const builderGroups: readonly BuilderGroup[] = [
   viewBuilders,
   apiKeyBuilders,
   apiSchemaBuilders,
+  portalBuilders,
 ];
