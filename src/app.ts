@@ -10,11 +10,14 @@ import { referencePages } from './http/reference-page.ts';
 import { refuseRepeatedHeaders, requestLog } from './http/request-log.ts';
 import { safeHeaders } from './http/safe-headers.ts';
 import { signInRouter } from './http/sign-in.ts';
+import { unsubscribePages } from './http/unsubscribe-page.ts';
 import type { VerifyToken } from './identity/access-token.ts';
 import { startMailSender } from './mail/index.ts';
 import { resumePublications, stopPublications } from './platform/api-schemas/publication.ts';
 import { startDomainChecks } from './platform/domains/recheck.ts';
 import { platformBase, platformRouter } from './platform/index.ts';
+import { startSubscriptions } from './platform/subscriptions/runner.ts';
+import { lookAtLink, resubscribe, unsubscribe } from './platform/subscriptions/unsubscribe.ts';
 import { openUsage, publicRouter, type Usage } from './public/index.ts';
 import { pruneTombstones, type Scheduler, startCertificateWatch, startScheduler } from './sync/index.ts';
 
@@ -63,6 +66,10 @@ export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   const invitation = invitationPage();
   app.use('/invitation-assets', invitation.assets);
   app.get('/invitations/accept', invitation.page);
+  const links = unsubscribePages(ctx, { look: lookAtLink, unsubscribe, resubscribe }, invitation.stylesheet);
+  app.get('/unsubscribe', links.show);
+  app.post('/unsubscribe', links.unsubscribe);
+  app.post('/unsubscribe/undo', links.resubscribe);
   app.use('/auth', signInRouter(ctx));
   app.use(platformBase, platformRouter(ctx, verify, options.streams ?? {}));
   app.get(metadataPaths, resourceMetadata(ctx));
@@ -79,7 +86,7 @@ const pruneEveryMs = 3_600_000;
 /** Takes away what nobody asks for any more; another process doing the same does no harm. */
 async function prune(ctx: Ctx, stopping: AbortSignal): Promise<void> {
   try {
-    await ctx.db.control.raw('select prune_expired(), prune_mails(), prune_drift_events(), prune_api_key_usage()');
+    await ctx.db.control.raw('select prune_expired(), prune_subscriptions(), prune_mails(), prune_drift_events(), prune_api_key_usage()');
     await pruneTombstones(ctx, stopping);
   } catch (error) {
     ctx.log.warn({ err: error }, 'expired rows could not be taken away');
@@ -87,7 +94,7 @@ async function prune(ctx: Ctx, stopping: AbortSignal): Promise<void> {
 }
 
 /**
- * What works without being asked: due syncs, queued mail, pending domains, certificates that end, publications that a stopped
+ * What works without being asked: due syncs and subscriptions, queued mail, pending domains, certificates that end, publications that a stopped
  * process left unfinished, and tidying up.
  */
 export async function startBackground(ctx: Ctx): Promise<Background> {
@@ -96,6 +103,7 @@ export async function startBackground(ctx: Ctx): Promise<Background> {
   const mailSender = startMailSender(ctx);
   const domainChecks = startDomainChecks(ctx);
   const certificates = startCertificateWatch(ctx);
+  const subscriptions = startSubscriptions(ctx);
   const stopping = new AbortController();
   let pruning = prune(ctx, stopping.signal);
   const hourly = setInterval(() => {
@@ -106,7 +114,14 @@ export async function startBackground(ctx: Ctx): Promise<Background> {
     stop: async () => {
       clearInterval(hourly);
       stopping.abort();
-      const ends = [scheduler.stop(), mailSender.stop(), domainChecks.stop(), certificates.stop(), stopPublications(ctx)];
+      const ends = [
+        scheduler.stop(),
+        subscriptions.stop(),
+        mailSender.stop(),
+        domainChecks.stop(),
+        certificates.stop(),
+        stopPublications(ctx),
+      ];
       await Promise.all([pruning, ...ends]);
     },
   };

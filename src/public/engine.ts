@@ -7,10 +7,13 @@ import type { Reader } from './read.ts';
 import { openStatements } from './statements.ts';
 import { openTotals } from './totals.ts';
 import { openTrusted, type Trusted } from './trusted.ts';
+import { openTurns, type Turns } from './turns.ts';
 import { openPublishedContent, type PublishedContent, type VersionState } from './versions.store.ts';
 
 export type Engine = {
   readonly exports: Exports;
+  /** Of reads that no version declared and no index may serve. */
+  readonly freeReads: Turns;
   readonly readerOf: (organizationId: string) => Reader;
   /** By `<organization id>/<version>`. */
   readonly versions: Trusted<VersionState | undefined>;
@@ -32,8 +35,11 @@ export function openEngine(ctx: Ctx): Engine {
     anchors: openAnchors(cacheBytes.anchors, settings.anchorEvery),
     statements: openStatements(ctx.db.data, cacheBytes.statements),
   };
+  // The other half of the connections stays with the public interface, whatever views ask for.
+  const half = Math.max(1, Math.floor(ctx.db.data.options.max / 2));
   const engine: Engine = {
     exports: openExports(ctx),
+    freeReads: openTurns({ running: half, waiting: 8 * half, limitMs: settings.readTimeoutMs }, 'reads of this kind'),
     readerOf: (organizationId) => ({ ...shared, organizationId }),
     versions: openTrusted(clock, trustMs, cacheBytes.trusted),
     content: openPublishedContent(cacheBytes.versions),

@@ -19,6 +19,9 @@ export { DescribeInput, GetInput, openRecordTools, QueryInput, type RecordTools,
 export { openUsage, type Usage } from './usage.ts';
 export { type Problem, validateDocument } from './validate.ts';
 
+/** Noted instead of the status of an answer that its caller has no whole of. */
+const brokenOff = 500;
+
 export type PublicRouterOptions = {
   /** Answers `GET /openapi/{version}/preview`, the same for everyone. */
   readonly referencePage: RequestHandler;
@@ -51,7 +54,7 @@ export function publicRouter(ctx: Ctx, { referencePage, sessionCookie, usage }: 
       session: () => sessionCookie(req),
       onCaller: ({ id, organization }) => {
         res.locals['logged'] = { organizationId: organization.id, credential: { kind: 'api-key', id } };
-        res.once('close', () => usage.note({ apiKeyId: id, ...target }, res.statusCode));
+        res.once('close', () => usage.note({ apiKeyId: id, ...target }, res.writableFinished ? res.statusCode : brokenOff));
       },
       onTarget: (version, resource) => {
         target = { version, resource };
