@@ -4,17 +4,17 @@ import type { Ctx } from './core/ctx.ts';
 import { sessionCookie } from './http/authenticate.ts';
 import { errorHandler, unknownAddress } from './http/errors.ts';
 import type { StreamOptions } from './http/event-stream.ts';
+import { headersOf, safeHeaders, settled, settleHeaders } from './http/first-headers.ts';
 import { invitationPage } from './http/invitation-page.ts';
 import { referencePages } from './http/reference-page.ts';
 import { refuseRepeatedHeaders, requestLog } from './http/request-log.ts';
-import { safeHeaders } from './http/safe-headers.ts';
 import { signInRouter } from './http/sign-in.ts';
 import type { VerifyToken } from './identity/access-token.ts';
 import { startMailSender } from './mail/index.ts';
 import { resumePublications, stopPublications } from './platform/api-schemas/publication.ts';
 import { startDomainChecks } from './platform/domains/recheck.ts';
 import { platformBase, platformRouter } from './platform/index.ts';
-import { openUsage, publicRouter, type Usage } from './public/index.ts';
+import { openUsage, publicHandler, type Usage } from './public/index.ts';
 import { pruneTombstones, type Scheduler, startCertificateWatch, startScheduler } from './sync/index.ts';
 
 export type AppOptions = {
@@ -39,10 +39,12 @@ export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   app.set('etag', false);
   app.set('case sensitive routing', true);
   app.set('trust proxy', options.trustProxy ?? false);
-  app.use(requestLog(ctx.log, ctx.clock), refuseRepeatedHeaders, safeHeaders());
+  app.use(requestLog(ctx.log, ctx.clock, safeHeaders()), refuseRepeatedHeaders);
   const pages = referencePages();
   // First among its neighbours: each of them would look at every public request.
-  app.use('/api/public', publicRouter(ctx, { referencePage: pages.public, sessionCookie, usage: options.usage ?? openUsage(ctx) }));
+  const usage = options.usage ?? openUsage(ctx);
+  app.use('/api/public', publicHandler(ctx, { referencePage: pages.public, sessionCookie, headersOf, settleHeaders, usage }));
+  app.use(settled);
   app.use('/reference-assets', pages.assets);
   app.get('/', (_req, res) => res.redirect(302, `${platformBase}/openapi/preview`));
   app.get(`${platformBase}/openapi/preview`, pages.platform);

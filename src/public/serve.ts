@@ -27,6 +27,9 @@ import { type ListPlan, planRecord, type RecordPlan } from './plan.ts';
 import { currentFreshness, type Freshness, type Reader, readList, readRecord } from './read.ts';
 import { parameterProblem, queryTextOf, type ReadTarget, readQuery, readTarget, refuseParameters } from './request.ts';
 import {
+  addCacheHeaders,
+  addDeprecation,
+  addFreshness,
   heldTag,
   listBody,
   pageLinks,
@@ -34,9 +37,6 @@ import {
   sendBody,
   sendJson,
   sendNotModified,
-  setCacheHeaders,
-  setDeprecation,
-  setFreshness,
   writeBody,
 } from './response.ts';
 import { openStatements } from './statements.ts';
@@ -109,11 +109,11 @@ export async function answer(service: PublicService, exchange: Exchange): Promis
   assertTenant(key, req.headers);
   if (target.version === '') throw nothingHere();
   assertScopes(key, target.version, target.resource === '' ? null : target.resource);
-  setCacheHeaders(exchange.res);
+  addCacheHeaders(exchange);
   const tenant: TenantCtx = { ...service.ctx, organizationId: key.organization.id };
   if (target.kind === 'description') return describe(service, exchange, tenant, key, target.version);
   const { state, endpoint } = await findEndpoint(service, exchange, tenant, target);
-  setDeprecation(exchange.res, state, exchange.baseUrl, endpoint.name);
+  addDeprecation(exchange, state, exchange.baseUrl, endpoint.name);
   const read: ReadContext = {
     exchange,
     tenant,
@@ -161,7 +161,7 @@ async function findEndpoint(
 const assertAcceptsJson = (req: IncomingMessage): unknown => acceptedType(req, ['application/json']);
 
 async function serveList(service: PublicService, read: ReadContext): Promise<void> {
-  const { req, res } = read.exchange;
+  const { req } = read.exchange;
   const mediaType = acceptedType(req, ['application/json', ...exportTypes]);
   if (mediaType !== 'application/json') return serveExport(service.exports, read, mediaType);
   const plan = service.understand(read.endpoint, queryTextOf(req.url ?? ''));
@@ -169,8 +169,8 @@ async function serveList(service: PublicService, read: ReadContext): Promise<voi
   const identity = identityOf(read, 'list', plan.normalized, trusted);
   const held = heldTag(req, identity);
   if (held !== undefined) {
-    setFreshness(res, trusted);
-    return sendNotModified(res, held);
+    addFreshness(read.exchange, trusted);
+    return sendNotModified(read.exchange, held);
   }
   const kept = read.bodies.find(req, identity);
   if (kept !== undefined) return sendList(read, plan, trusted, kept);
@@ -182,21 +182,20 @@ async function serveList(service: PublicService, read: ReadContext): Promise<voi
 }
 
 function sendList(read: ReadContext, plan: ListPlan, freshness: Freshness, body: ListBody): void {
-  const { req, res, baseUrl } = read.exchange;
-  setFreshness(res, freshness);
+  const { headers, baseUrl } = read.exchange;
+  addFreshness(read.exchange, freshness);
   const links = pageLinks(`${baseUrl}/${read.version}/${read.endpoint.name}`, plan, body.total);
-  if (links.length <= longestLink) res.appendHeader('Link', links);
-  sendBody(req, res, body);
+  if (links.length <= longestLink) headers.push('Link', links);
+  sendBody(read.exchange, body);
 }
 
 async function serveRecord(read: ReadContext, id: string): Promise<void> {
-  const { req, res } = read.exchange;
   const plan = await planExisting(read, id);
   if (await answerHeld(read, 'record', plan.normalized)) return;
   const { record, freshness } = await readRecord(read.reader, plan);
   if (record === null) throw nothingHere();
-  setFreshness(res, freshness);
-  await sendJson(req, res, identityOf(read, 'record', plan.normalized, freshness), recordBody(record));
+  addFreshness(read.exchange, freshness);
+  await sendJson(read.exchange, identityOf(read, 'record', plan.normalized, freshness), recordBody(record));
 }
 
 /** A record that is not there is 404 even when the parameters are wrong too. */
@@ -217,7 +216,7 @@ async function describeToMember(service: PublicService, exchange: Exchange, sess
   const member = await identifyMember(service.ctx, session, exchange.req.headers);
   exchange.onMember(member);
   if (version === '') throw nothingHere();
-  setCacheHeaders(exchange.res);
+  addCacheHeaders(exchange);
   await describe(service, exchange, { ...service.ctx, organizationId: member.organization.id }, null, version);
 }
 
@@ -229,16 +228,15 @@ async function describe(
   key: FoundApiKey | null,
   version: string,
 ): Promise<void> {
-  const { req, res, baseUrl } = exchange;
+  const { req, headers, baseUrl } = exchange;
   const scopes = key === null ? '' : scopesOf(key);
-  res.appendHeader('Vary', 'Cookie');
+  headers.push('Vary', 'Cookie');
   if (asksForDraft(queryTextOf(req.url ?? ''))) {
     if (key !== null) assertPermission(key, 'api-schema:read');
     const text = await describeDraft(tenant, version);
     assertDescriptionParameters(req);
     return sendJson(
-      req,
-      res,
+      exchange,
       [tenant.organizationId, scopes, 'draft', version, createHash('sha256').update(text).digest('base64url')],
       text,
     );
@@ -246,9 +244,9 @@ async function describe(
   const state = await findPublished(service, tenant, version);
   exchange.onTarget(state.version, '');
   assertNotRetired(state);
-  setDeprecation(res, state, baseUrl, null);
+  addDeprecation(exchange, state, baseUrl, null);
   assertDescriptionParameters(req);
-  await sendJson(req, res, [tenant.organizationId, scopes, 'description', state.id], await service.content.description(tenant, state.id));
+  await sendJson(exchange, [tenant.organizationId, scopes, 'description', state.id], await service.content.description(tenant, state.id));
 }
 
 /** However it is spelled; what can't be read is refused afterwards. */
