@@ -6,6 +6,7 @@ import { errorHandler, unknownAddress } from './http/errors.ts';
 import type { StreamOptions } from './http/event-stream.ts';
 import { headersOf, safeHeaders, settled, settleHeaders } from './http/first-headers.ts';
 import { invitationPage } from './http/invitation-page.ts';
+import { adoptMessages, type Messages } from './http/messages.ts';
 import { referencePages } from './http/reference-page.ts';
 import { refuseRepeatedHeaders, requestLog } from './http/request-log.ts';
 import { signInRouter } from './http/sign-in.ts';
@@ -22,6 +23,8 @@ export type AppOptions = {
   readonly streams?: StreamOptions;
   /** Where calls of the public interface are counted; whoever gives it stops it. */
   readonly usage?: Usage;
+  /** What the server makes its requests and responses of. */
+  readonly messages?: Messages;
 };
 
 /** Loaded with the first token: what stands behind it is large, and a start needs none of it. */
@@ -35,6 +38,7 @@ function tokenVerifier({ settings, log }: Ctx): VerifyToken {
 
 export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   const app = express();
+  if (options.messages !== undefined) adoptMessages(app, options.messages);
   app.disable('x-powered-by');
   app.set('etag', false);
   app.set('case sensitive routing', true);
