@@ -7,7 +7,7 @@ import type { FoundApiKey } from '../identity/api-key.store.ts';
 import type { CompiledEndpoint } from './compile.ts';
 import type { ListBodies } from './list-bodies.ts';
 import { chooseMediaType } from './negotiate.ts';
-import { currentFreshness, type Freshness, type Reader } from './read.ts';
+import { currentFreshness, type Freshness, heldFreshness, type Reader } from './read.ts';
 import { addFreshness, heldTag, type Identity, type Reply, sendNotModified } from './response.ts';
 
 /** A request on its way, and where it may say who called. */
@@ -50,11 +50,14 @@ export const identityOf = (
   { epoch, generation }: Freshness,
 ): Identity => [reader.organizationId, scopes, version, endpoint.name, kind, normalized, epoch, generation];
 
+export const freshnessFor = ({ reader, endpoint }: ReadContext): Freshness | Promise<Freshness> =>
+  heldFreshness(reader, endpoint.recordType) ?? currentFreshness(reader, endpoint.recordType);
+
 /** Answers 304 from what may be trusted, without a look at the records. */
 export async function answerHeld(read: ReadContext, kind: Representation, normalized: string): Promise<boolean> {
   const { req } = read.exchange;
   if (req.headers['if-none-match'] === undefined) return false;
-  const freshness = await currentFreshness(read.reader, read.endpoint.recordType);
+  const freshness = await freshnessFor(read);
   const tag = heldTag(req, identityOf(read, kind, normalized, freshness));
   if (tag === undefined) return false;
   addFreshness(read.exchange, freshness);

@@ -18,13 +18,13 @@ import {
 import { readAvailable } from './available.ts';
 import { bindDocument } from './bind.ts';
 import { serveChanges } from './change-feed.ts';
-import type { CompiledEndpoint } from './compile.ts';
-import { acceptedType, answerHeld, type Exchange, identityOf, type ReadContext } from './exchange.ts';
+import type { CompiledEndpoint, CompiledSchema } from './compile.ts';
+import { acceptedType, answerHeld, type Exchange, freshnessFor, identityOf, type ReadContext } from './exchange.ts';
 import { type Exports, exportTypes, openExports, serveExport } from './export.ts';
 import { type ListBodies, type ListBody, openListBodies } from './list-bodies.ts';
 import { describeVersion } from './openapi.ts';
 import { type ListPlan, planRecord, type RecordPlan } from './plan.ts';
-import { currentFreshness, type Freshness, type Reader, readList, readRecord } from './read.ts';
+import { type Freshness, type Reader, readList, readRecord } from './read.ts';
 import { parameterProblem, queryTextOf, type ReadTarget, readQuery, readTarget, refuseParameters } from './request.ts';
 import {
   addCacheHeaders,
@@ -66,8 +66,11 @@ export type PublicService = {
   readonly bodies: ListBodies;
   readonly exports: Exports;
   readonly understand: UnderstandList;
-  readonly readerOf: (organizationId: string) => Reader;
+  readonly callerOf: (key: FoundApiKey) => Caller;
 };
+
+/** What follows from a key alone. */
+type Caller = Pick<ReadContext, 'tenant' | 'scopes' | 'reader'>;
 
 export function openPublicService(ctx: Ctx): PublicService {
   const { clock, settings } = ctx;
@@ -81,6 +84,8 @@ export function openPublicService(ctx: Ctx): PublicService {
     anchors: openAnchors(cacheBytes.anchors, settings.anchorEvery),
     statements: openStatements(ctx.db.data, cacheBytes.statements),
   };
+  /** A key that is trusted is the same object until it is read again. */
+  const callers = new WeakMap<FoundApiKey, Caller>();
   return {
     ctx,
     authenticate: openAuthenticate(ctx),
@@ -89,7 +94,14 @@ export function openPublicService(ctx: Ctx): PublicService {
     bodies: openListBodies(cacheBytes.bodies),
     exports: openExports(ctx),
     understand: openUnderstandList(cacheBytes.statements),
-    readerOf: (organizationId) => ({ ...shared, organizationId }),
+    callerOf: (key) => {
+      const held = callers.get(key);
+      if (held !== undefined) return held;
+      const organizationId = key.organization.id;
+      const caller = { tenant: { ...ctx, organizationId }, scopes: scopesOf(key), reader: { ...shared, organizationId } };
+      callers.set(key, caller);
+      return caller;
+    },
   };
 }
 
@@ -104,34 +116,40 @@ export async function answer(service: PublicService, exchange: Exchange): Promis
   const target = readTarget(req.url ?? '');
   const session = target.kind === 'description' && req.headers.authorization === undefined ? exchange.session() : undefined;
   if (session !== undefined) return describeToMember(service, exchange, session, target.version);
-  const key = await service.authenticate(req.headers);
+  const found = service.authenticate(req.headers);
+  const key = found instanceof Promise ? await found : found;
   exchange.onCaller(key);
   assertTenant(key, req.headers);
   if (target.version === '') throw nothingHere();
   assertScopes(key, target.version, target.resource === '' ? null : target.resource);
   addCacheHeaders(exchange);
-  const tenant: TenantCtx = { ...service.ctx, organizationId: key.organization.id };
-  if (target.kind === 'description') return describe(service, exchange, tenant, key, target.version);
-  const { state, endpoint } = await findEndpoint(service, exchange, tenant, target);
+  const caller = service.callerOf(key);
+  if (target.kind === 'description') return describe(service, exchange, caller.tenant, key, target.version);
+  const { tenant } = caller;
+  const state = service.versions.held(versionKey(tenant, target.version)) ?? (await findPublished(service, tenant, target.version));
+  assertPublished(state);
+  exchange.onTarget(state.version, '');
+  const schema = service.content.held(state.id) ?? (await service.content.compiled(tenant, state.id));
+  const endpoint = findEndpoint(exchange, state, schema, target);
   addDeprecation(exchange, state, exchange.baseUrl, endpoint.name);
-  const read: ReadContext = {
-    exchange,
-    tenant,
-    scopes: scopesOf(key),
-    version: state.version,
-    endpoint,
-    reader: service.readerOf(tenant.organizationId),
-    bodies: service.bodies,
-  };
-  if (target.kind === 'list') return serveList(service, read);
-  await (target.kind === 'changes' ? serveChanges(read) : serveRecord(read, target.id));
+  const { scopes, reader } = caller;
+  const read: ReadContext = { exchange, tenant, scopes, reader, version: state.version, endpoint, bodies: service.bodies };
+  if (target.kind === 'list') await serveList(service, read);
+  else await (target.kind === 'changes' ? serveChanges(read) : serveRecord(read, target.id));
+}
+
+const versionKey = ({ organizationId }: TenantCtx, version: string): string => `${organizationId}/${version}`;
+
+function assertPublished({ status }: VersionState): void {
+  if (status === 'draft') throw nothingHere();
 }
 
 /** A version that was ever published. Throws 404. */
 async function findPublished(service: PublicService, tenant: TenantCtx, version: string): Promise<VersionState> {
   if (!isVersionLabel(version)) throw nothingHere();
-  const state = await service.versions.get(`${tenant.organizationId}/${version}`, () => findVersion(tenant, version));
-  if (state === undefined || state.status === 'draft') throw nothingHere();
+  const state = await service.versions.get(versionKey(tenant, version), () => findVersion(tenant, version));
+  if (state === undefined) throw nothingHere();
+  assertPublished(state);
   return state;
 }
 
@@ -141,21 +159,13 @@ function assertNotRetired({ status }: VersionState): void {
   throw new AppError('NOT_FOUND', message, { status: 410, details: [{ path: 'version', code: 'version_retired', message }] });
 }
 
-async function findEndpoint(
-  service: PublicService,
-  exchange: Exchange,
-  tenant: TenantCtx,
-  target: ReadTarget,
-): Promise<{ state: VersionState; endpoint: CompiledEndpoint }> {
-  const state = await findPublished(service, tenant, target.version);
-  exchange.onTarget(state.version, '');
-  const schema = await service.content.compiled(tenant, state.id);
-  const endpoint = schema.endpoints.get(target.resource);
+function findEndpoint(exchange: Exchange, state: VersionState, { endpoints }: CompiledSchema, target: ReadTarget): CompiledEndpoint {
+  const endpoint = endpoints.get(target.resource);
   if (endpoint === undefined || target.kind === 'nothing') throw nothingHere();
   exchange.onTarget(state.version, endpoint.name);
   if (target.kind === 'record' && !isRecordId(endpoint.idType, target.id)) throw nothingHere();
   assertNotRetired(state);
-  return { state, endpoint };
+  return endpoint;
 }
 
 const assertAcceptsJson = (req: IncomingMessage): unknown => acceptedType(req, ['application/json']);
@@ -165,7 +175,8 @@ async function serveList(service: PublicService, read: ReadContext): Promise<voi
   const mediaType = acceptedType(req, ['application/json', ...exportTypes]);
   if (mediaType !== 'application/json') return serveExport(service.exports, read, mediaType);
   const plan = service.understand(read.endpoint, queryTextOf(req.url ?? ''));
-  const trusted = await currentFreshness(read.reader, read.endpoint.recordType);
+  const known = freshnessFor(read);
+  const trusted = known instanceof Promise ? await known : known;
   const identity = identityOf(read, 'list', plan.normalized, trusted);
   const held = heldTag(req, identity);
   if (held !== undefined) {

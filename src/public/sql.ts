@@ -78,8 +78,22 @@ function conditionParts({ conditions }: ListPlan): readonly Part[] {
 const keysOf = (parts: readonly { key: string }[]): string => parts.map(({ key }) => key).join();
 const valuesOf = (parts: readonly { values: readonly unknown[] }[]): unknown[] => parts.flatMap(({ values }) => values);
 
-/** A list's page, the state it belongs to, how many records were found and, when asked for, the total: all of one snapshot. */
+type LastStatement = { readonly place: Place; readonly ranges: readonly Range[]; readonly counted: boolean; readonly statement: Statement };
+/** The one that a remembered plan was written as last: the same page is asked for again and again. */
+const lastStatements = new WeakMap<ListPlan, LastStatement>();
+
 export function listStatement(place: Place, plan: ListPlan, ranges: readonly Range[], counted: boolean): Statement {
+  const last = lastStatements.get(plan);
+  const { schema, table } = place;
+  if (last?.ranges === ranges && last.counted === counted && last.place.table === table && last.place.schema === schema)
+    return last.statement;
+  const statement = writeList(place, plan, ranges, counted);
+  lastStatements.set(plan, { place, ranges, counted, statement });
+  return statement;
+}
+
+/** A list's page, the state it belongs to, how many records were found and, when asked for, the total: all of one snapshot. */
+function writeList(place: Place, plan: ListPlan, ranges: readonly Range[], counted: boolean): Statement {
   const { endpoint, fields, sort } = plan;
   const conditions = conditionParts(plan);
   const parts = ranges.map((range) => rangePart(place, plan, range));
