@@ -6,7 +6,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
-import { type Ask, load } from './reads-load.ts';
+import { type Ask, type Load, load } from './reads-load.ts';
 
 const run = promisify(execFile);
 const installWithinMs = 1_200_000;
@@ -157,5 +157,4 @@ export async function startDirectus({ folder, database, schema, table, columns, 
   };
 }
 
-/** Requests per second at 16 connections. */
-export const rateOf = async (pid: number, ask: Ask, ms: number): Promise<number> => (await load(pid, ask, 16, ms)).perSecond;
+export const loadAt16 = (pid: number, ask: Ask, ms: number): Promise<Load> => load(pid, ask, 16, ms);

@@ -7,11 +7,11 @@ import { fileURLToPath } from 'node:url';
 import { Pool } from 'pg';
 import { readConfig } from '../src/config.ts';
 import { openCtx, openDatabase } from '../src/service.ts';
-import { installPeers, type Peer, type PeerOrder, rateOf, startDirectus, startPlatformatic } from './peers-servers.ts';
+import { installPeers, loadAt16, type Peer, type PeerOrder, startDirectus, startPlatformatic } from './peers-servers.ts';
 import { dates, type Invoices, loadInvoices, publishInvoices, statuses } from './reads-data.ts';
-import type { Ask } from './reads-load.ts';
-import { headersOf, listPaths } from './reads-measure.ts';
-import { type Running, startService } from './reads-servers.ts';
+import type { Ask, Load } from './reads-load.ts';
+import { headersOf, listPaths, minimalOrder } from './reads-measure.ts';
+import { type Running, startMinimal, startService } from './reads-servers.ts';
 import { type Goal, type Line, machineText, writeTable } from './table.ts';
 
 const peersFolder = fileURLToPath(new URL('../.data/bench-peers', import.meta.url));
@@ -25,7 +25,8 @@ const firstPort = 19_411;
 const warmUpMs = 5_000;
 const atLeast = (bound: number): Goal => ({ target: bound, floor: bound });
 
-type Ours = { readonly warm: Running; readonly cold: Running };
+/** `least`: the least server that could answer the same requests, as in the read bench; it counts nothing and checks nothing. */
+type Ours = { readonly warm: Running; readonly cold: Running; readonly least: Running };
 
 async function compare(
   name: keyof typeof starters,
@@ -39,38 +40,43 @@ async function compare(
   const headers = headersOf(invoices);
   const list = ({ url }: Running): Ask => ({ url, headers, paths: listPaths });
   const single: Ask = { url: ours.warm.url, headers, paths: ids.map((id) => `/api/public/v1/full/${id}`) };
-  const measured = [
-    [ours.warm.pid, list(ours.warm)],
-    [ours.cold.pid, list(ours.cold)],
-    [ours.warm.pid, single],
-    [peer.pid, peer.list],
-    [peer.pid, peer.single],
-  ] as const;
-  for (const [pid, ask] of measured) await rateOf(pid, ask, warmUpMs);
-  const rates: number[][] = [];
+  const measured = {
+    warm: [ours.warm.pid, list(ours.warm)],
+    cold: [ours.cold.pid, list(ours.cold)],
+    single: [ours.warm.pid, single],
+    leastSingle: [ours.least.pid, { ...single, url: ours.least.url }],
+    peerList: [peer.pid, peer.list],
+    peerSingle: [peer.pid, peer.single],
+  } as const;
+  type Way = keyof typeof measured;
+  for (const [pid, ask] of Object.values(measured)) await loadAt16(pid, ask, warmUpMs);
+  const loads: Record<Way, Load>[] = [];
   for (let round = 0; round < rounds; round += 1) {
-    const round: number[] = [];
-    for (const [pid, ask] of measured) round.push(await rateOf(pid, ask, ms));
-    rates.push(round);
+    const entries: [string, Load][] = [];
+    for (const [way, [pid, ask]] of Object.entries(measured)) entries.push([way, await loadAt16(pid, ask, ms)]);
+    loads.push(Object.fromEntries(entries) as Record<Way, Load>);
   }
-  const line = (what: string, goal: number | null, digits: number, of: (rates: readonly number[]) => number): Line => ({
+  const line = (what: string, goal: number | null, unit: string, digits: number, of: (round: Record<Way, Load>) => number): Line => ({
     measure: `${name}: ${what}`,
     goal: goal === null ? null : atLeast(goal),
-    unit: goal === null ? '' : '×',
+    unit,
     digits,
-    values: rates.map(of),
+    values: loads.map(of),
   });
   const ratio =
-    (a: number, b: number) =>
-    (round: readonly number[]): number =>
-      (round[a] ?? Number.NaN) / (round[b] ?? Number.NaN);
+    (a: Way, b: Way) =>
+    (round: Record<Way, Load>): number =>
+      round[a].perSecond / round[b].perSecond;
   const [warm, cold, one] = goals[name];
   return [
-    line('list, our totals known', warm, 1, ratio(0, 3)),
-    line('list, totals counted on both sides', cold, 1, ratio(1, 3)),
-    line('single', one, 1, ratio(2, 4)),
-    line('its lists/s', null, 0, (round) => round[3] ?? Number.NaN),
-    line('its records/s', null, 0, (round) => round[4] ?? Number.NaN),
+    line('list, our totals known', warm, '×', 1, ratio('warm', 'peerList')),
+    line('list, totals counted on both sides', cold, '×', 1, ratio('cold', 'peerList')),
+    line('single', one, '×', 1, ratio('single', 'peerSingle')),
+    line('single, the least server in our place', null, '×', 1, ratio('leastSingle', 'peerSingle')),
+    line('its lists/s', null, '', 0, (round) => round.peerList.perSecond),
+    line('its records/s', null, '', 0, (round) => round.peerSingle.perSecond),
+    line('its processor time per record', null, ' µs', 0, (round) => round.peerSingle.cpuUs),
+    line('ours', null, ' µs', 0, (round) => round.single.cpuUs),
   ];
 }
 
@@ -111,6 +117,8 @@ async function main(records: number, rounds: number, ms: number): Promise<boolea
     const warm = await start({ BODY_CACHE_MB: '0' });
     await publishInvoices(warm.url, invoices, admin);
     const cold = await start({ BODY_CACHE_MB: '0', TOTAL_CACHE_MB: '0' });
+    const least = await startMinimal(await minimalOrder({ invoices, address: database, admin }));
+    services.push(least);
     const pages = Array.from({ length: 20 }, (_, index) => index + 1);
     const lists = statuses.flatMap((status) => dates.flatMap((date) => pages.map((page) => ({ status, date, page }))));
     const ids = Array.from({ length: 10_000 }, () => 1 + Math.floor(Math.random() * records));
@@ -118,7 +126,7 @@ async function main(records: number, rounds: number, ms: number): Promise<boolea
     const lines = await measure(
       invoices,
       { folder: peersFolder, database, schema, table, columns, lists, ids },
-      { warm, cold },
+      { warm, cold, least },
       rounds,
       ms,
     );

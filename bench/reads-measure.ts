@@ -47,7 +47,7 @@ function compiledEndpoints(invoices: Invoices): [CompiledEndpoint, CompiledEndpo
   return [small, full];
 }
 
-async function minimalOrder({ invoices, address, admin }: Bench): Promise<MinimalOrder> {
+export async function minimalOrder({ invoices, address, admin }: Pick<Bench, 'invoices' | 'address' | 'admin'>): Promise<MinimalOrder> {
   const [small, full] = compiledEndpoints(invoices);
   const place = { schema: invoices.schema, table: invoices.table };
   const lists: Record<string, MinimalOrder['lists'][string]> = {};

@@ -65,6 +65,21 @@ type Stream<C, I> = {
   /** Sends events until there are no more. What it throws before the first one is an ordinary error answer. */
   follow(ctx: C, input: I, channel: EventChannel): Promise<void>;
 };
+/** A whole result as a file. */
+export type OpenDownload = {
+  readonly fileName: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly bytes: AsyncIterable<Buffer>;
+  /** Aborted when the bytes end too early. */
+  readonly cut: AbortSignal;
+};
+type Download<C, I> = {
+  readonly mediaType: 'text/csv';
+  readonly description: string;
+  readonly example: string;
+  /** What it throws is an ordinary error answer. `left` is aborted when nobody waits for it any more. */
+  open(ctx: C, input: I, left: AbortSignal): Promise<OpenDownload>;
+};
 type Spec<P extends Maybe<Shape>, Q extends Maybe<Shape>, B extends Maybe<z.ZodType>, R extends Maybe<z.ZodType>, Needs, C> = Common & {
   readonly permission: Needs;
   readonly params?: P;
@@ -73,6 +88,8 @@ type Spec<P extends Maybe<Shape>, Q extends Maybe<Shape>, B extends Maybe<z.ZodT
   readonly response?: R;
   /** The second answer of the operation: server-sent events, for whoever accepts `text/event-stream`. */
   readonly stream?: Stream<C, Input<P, Q, B>>;
+  /** The whole result as a file, without pages, for whoever accepts its media type. */
+  readonly download?: Download<C, Input<P, Q, B>>;
   handler(ctx: C, input: Input<P, Q, B>): Promise<R extends z.ZodType ? z.input<R> : void>;
 };
 
@@ -94,6 +111,7 @@ export type Route = Common & {
   readonly body: z.ZodType | undefined;
   readonly response: z.ZodType | undefined;
   readonly stream: Stream<CallerCtx, unknown> | undefined;
+  readonly download: Download<CallerCtx, unknown> | undefined;
   /** Parses strictly; 400 for path and query, 422 for the body, all problems at once. */
   parse(raw: RawInput): unknown;
   handle(ctx: CallerCtx, input: unknown): Promise<unknown>;
@@ -170,6 +188,14 @@ function makeRoute<P extends Maybe<Shape>, Q extends Maybe<Shape>, B extends May
     stream: spec.stream && {
       ...spec.stream,
       follow: async (ctx, input, channel) => spec.stream?.follow(contextOf(ctx, input as Input<P, Q, B>), input as Input<P, Q, B>, channel),
+    },
+    download: spec.download && {
+      ...spec.download,
+      open: async (ctx, input, left) => {
+        const { download } = spec;
+        if (download === undefined) throw new Error(`${spec.id} has no download`);
+        return download.open(contextOf(ctx, input as Input<P, Q, B>), input as Input<P, Q, B>, left);
+      },
     },
     parse: (raw) => ({
       params: parsePart(spec.params ?? nothing, raw.params, badPath),

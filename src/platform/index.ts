@@ -14,9 +14,14 @@ import { invitationRoutes } from './invitations/invitations.routes.ts';
 import { memberRoutes } from './members/members.routes.ts';
 import { netsuiteRoutes } from './netsuite/netsuite.routes.ts';
 import { organizationRoutes } from './organizations/organizations.routes.ts';
+import { fieldMappingRoutes } from './portal/field-mappings.routes.ts';
+import { pageRoutes } from './portal/pages.routes.ts';
+import { sidebarRoutes } from './portal/sidebar.routes.ts';
+import { templateRoutes } from './portal/templates.routes.ts';
 import { roleRoutes } from './roles/roles.routes.ts';
 import { syncRoutes } from './syncs/syncs.routes.ts';
 import { teamRoutes } from './teams/teams.routes.ts';
+import { viewRoutes } from './views/views.routes.ts';
 import { whoamiRoutes } from './whoami/whoami.routes.ts';
 
 export const platformBase = '/api/platform/v1';
@@ -53,8 +58,13 @@ const groupRoutes: readonly AnyRoute[] = [
   ...teamRoutes,
   ...netsuiteRoutes,
   ...syncRoutes,
+  ...viewRoutes,
   ...apiKeyRoutes,
   ...apiSchemaRoutes,
+  ...fieldMappingRoutes,
+  ...sidebarRoutes,
+  ...pageRoutes,
+  ...templateRoutes,
 ];
 
 /** Every operation of the management interface. */

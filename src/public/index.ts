@@ -12,9 +12,14 @@ export { type Change, compareVersions } from './compare.ts';
 export { indexesOf } from './indexes.ts';
 export { describeVersion } from './openapi.ts';
 export { type Proof, proveVersion } from './prove.ts';
-export { type Bindings, EndpointDefinition, SchemaDocument } from './schema-document.ts';
+export type { QueryProblem, RecordQuery } from './record-query.ts';
+export { openRecords, type Records } from './records.ts';
+export { type Bindings, EndpointDefinition, operators, SchemaDocument } from './schema-document.ts';
 export { openUsage, type Usage } from './usage.ts';
 export { type Problem, validateDocument } from './validate.ts';
+
+/** Noted instead of the status of an answer that its caller has no whole of. */
+const brokenOff = 500;
 
 export type PublicOptions = {
   /** Answers `GET /openapi/{version}/preview`, the same for everyone. */
@@ -50,7 +55,7 @@ export function publicHandler(ctx: Ctx, { referencePage, sessionCookie, headersO
       session: () => sessionCookie(req),
       onCaller: ({ id, organization }) => {
         res.locals['logged'] = { organizationId: organization.id, credential: { kind: 'api-key', id } };
-        res.on('close', () => usage.note({ apiKeyId: id, ...target }, res.statusCode));
+        res.on('close', () => usage.note({ apiKeyId: id, ...target }, res.writableFinished ? res.statusCode : brokenOff));
       },
       onTarget: (version, resource) => {
         target = { version, resource };

@@ -29,9 +29,11 @@ export const firstRow = ({ page, pageSize }: Window): number => (page - 1) * pag
 export const rowsOnPage = (plan: Window, total: number): number => Math.max(0, Math.min(plan.pageSize, total - firstRow(plan)));
 
 const never = new Set(['eq', 'after', 'before', 'gte', 'lte', 'gt', 'lt', 'contains', 'starts_with']);
-/** Whether a record without a value to sort by may be in the list. */
+/** Whether a list that is walked in an index may hold records without a value to sort by; by several keys it is always sorted whole. */
 export const mayLackKey = ({ sort, conditions }: Pick<ListPlan, 'sort' | 'conditions'>): boolean =>
-  sort.column.column !== 'id' && !conditions.some(({ column, operator }) => column.column === sort.column.column && never.has(operator));
+  sort.further.length === 0 &&
+  sort.column.column !== 'id' &&
+  !conditions.some(({ column, operator }) => column.column === sort.column.column && never.has(operator));
 
 /** Of plans that are remembered; a plan never changes. */
 const plain = new WeakMap<ListPlan, readonly Range[]>();
@@ -40,7 +42,8 @@ const plain = new WeakMap<ListPlan, readonly Range[]>();
 export function plainRanges(plan: ListPlan): readonly Range[] {
   const held = plain.get(plan);
   if (held !== undefined) return held;
-  const walkedBackwards = plan.sort.order === 'desc' && plan.sort.column.column !== 'id';
+  const { order, column, further } = plan.sort;
+  const walkedBackwards = order === 'desc' && column.column !== 'id' && further.length === 0;
   const ranges: Range[] = [{ nulls: walkedBackwards ? 'no' : 'any', from: null, limit: plan.pageSize, offset: firstRow(plan) }];
   plain.set(plan, ranges);
   return ranges;

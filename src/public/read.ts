@@ -194,24 +194,23 @@ export async function readList(reader: Reader, plan: ListPlan): Promise<ListRead
   }
 }
 
-/** Undefined when there is other data by now, or when somebody else's counting was waited for. */
+/** Undefined when there is other data by now. */
 async function readFiltered(reader: Reader, plan: ListPlan, planned: Freshness, wasShort: boolean): Promise<Found | undefined> {
-  const claim = reader.totals.claim(keyFor(reader, plan, planned));
+  const key = keyFor(reader, plan, planned);
+  const claim = reader.totals.claim(key);
   if (claim.kind === 'known') return readCounted(reader, plan, planned, claim.total, wasShort);
   if (claim.kind === 'awaited') {
-    await claim.done;
-    return undefined;
+    const counted = await claim.counted;
+    return counted.key === key ? readCounted(reader, plan, planned, counted.total, wasShort) : undefined;
   }
   try {
     const { row, freshness } = await readPage(reader, plan, plainRanges(plan), true);
     const total = Number(row.total);
-    reader.totals.put(keyFor(reader, plan, freshness), total);
+    claim.found({ key: keyFor(reader, plan, freshness), total });
     return { freshness, records: row.records, found: row.found, total };
   } catch (error) {
     claim.fail(error);
     throw error;
-  } finally {
-    claim.finish();
   }
 }
 
@@ -249,7 +248,7 @@ function rangesFor(
   const start = firstRow(plan);
   if (start >= total) return { of: noRanges, ofAnyData: false };
   const { every } = reader.anchors;
-  if (every !== undefined && total > every && (wasShort || start >= every)) {
+  if (every !== undefined && plan.sort.further.length === 0 && total > every && (wasShort || start >= every)) {
     const key = anchorKey(keyFor(reader, plan, planned), plan);
     const held = reader.anchors.held(key);
     if (held !== undefined) return { of: anchoredRanges(plan, held), ofAnyData: false };

@@ -5,7 +5,6 @@ import type { IncomingMessage } from 'node:http';
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { FoundApiKey } from '../identity/api-key.store.ts';
-import { openAnchors } from './anchors.ts';
 import {
   type Authenticate,
   assertPermission,
@@ -19,12 +18,13 @@ import { readAvailable } from './available.ts';
 import { bindDocument } from './bind.ts';
 import { serveChanges } from './change-feed.ts';
 import type { CompiledEndpoint, CompiledSchema } from './compile.ts';
+import { type Engine, openEngine } from './engine.ts';
 import { acceptedType, answerHeld, type Exchange, freshnessFor, identityOf, type ReadContext } from './exchange.ts';
-import { type Exports, exportTypes, openExports, serveExport } from './export.ts';
+import { exportTypes, serveExport } from './export.ts';
 import { type ListBodies, type ListBody, openListBodies } from './list-bodies.ts';
 import { describeVersion } from './openapi.ts';
 import { type ListPlan, planRecord, type RecordPlan } from './plan.ts';
-import { type Freshness, type Reader, readList, readRecord } from './read.ts';
+import { type Freshness, readList, readRecord } from './read.ts';
 import { parameterProblem, queryTextOf, type ReadTarget, readQuery, readTarget, refuseParameters } from './request.ts';
 import {
   addCacheHeaders,
@@ -39,8 +39,6 @@ import {
   sendNotModified,
   writeBody,
 } from './response.ts';
-import { openStatements } from './statements.ts';
-import { openTotals } from './totals.ts';
 import { openTrusted, type Trusted } from './trusted.ts';
 import { openUnderstandList, type UnderstandList } from './understood.ts';
 import { isRecordId } from './values.ts';
@@ -64,7 +62,7 @@ export type PublicService = {
   readonly versions: Trusted<VersionState | undefined>;
   readonly content: PublishedContent;
   readonly bodies: ListBodies;
-  readonly exports: Exports;
+  readonly engine: Engine;
   readonly understand: UnderstandList;
   readonly callerOf: (key: FoundApiKey) => Caller;
 };
@@ -75,15 +73,7 @@ type Caller = Pick<ReadContext, 'tenant' | 'scopes' | 'reader'>;
 export function openPublicService(ctx: Ctx): PublicService {
   const { clock, settings } = ctx;
   const { cacheBytes, trustMs } = settings;
-  const shared: Omit<Reader, 'organizationId'> = {
-    db: ctx.db,
-    clock,
-    log: ctx.log,
-    states: openTrusted(clock, trustMs, cacheBytes.trusted),
-    totals: openTotals(cacheBytes.totals),
-    anchors: openAnchors(cacheBytes.anchors, settings.anchorEvery),
-    statements: openStatements(ctx.db.data, cacheBytes.statements),
-  };
+  const engine = openEngine(ctx);
   /** A key that is trusted is the same object until it is read again. */
   const callers = new WeakMap<FoundApiKey, Caller>();
   return {
@@ -92,13 +82,13 @@ export function openPublicService(ctx: Ctx): PublicService {
     versions: openTrusted(clock, trustMs, cacheBytes.trusted),
     content: openPublishedContent(cacheBytes.versions),
     bodies: openListBodies(cacheBytes.bodies),
-    exports: openExports(ctx),
+    engine,
     understand: openUnderstandList(cacheBytes.statements),
     callerOf: (key) => {
       const held = callers.get(key);
       if (held !== undefined) return held;
       const organizationId = key.organization.id;
-      const caller = { tenant: { ...ctx, organizationId }, scopes: scopesOf(key), reader: { ...shared, organizationId } };
+      const caller = { tenant: { ...ctx, organizationId }, scopes: scopesOf(key), reader: engine.readerOf(organizationId) };
       callers.set(key, caller);
       return caller;
     },
@@ -173,7 +163,7 @@ const assertAcceptsJson = (req: IncomingMessage): unknown => acceptedType(req, [
 async function serveList(service: PublicService, read: ReadContext): Promise<void> {
   const { req } = read.exchange;
   const mediaType = acceptedType(req, ['application/json', ...exportTypes]);
-  if (mediaType !== 'application/json') return serveExport(service.exports, read, mediaType);
+  if (mediaType !== 'application/json') return serveExport(service.engine.exports, read, mediaType);
   const plan = service.understand(read.endpoint, queryTextOf(req.url ?? ''));
   const known = freshnessFor(read);
   const trusted = known instanceof Promise ? await known : known;

@@ -65,12 +65,11 @@ export async function openSnapshot(pool: Pool, reader: Reader, recordType: strin
 export async function totalOf({ client, place, freshness }: Snapshot, reader: Reader, plan: ListPlan): Promise<number> {
   if (plan.conditions.length === 0) return freshness.rowCount;
   const key = keyFor(reader, plan, freshness);
-  const claim = reader.totals.claim(key);
-  if (claim.kind === 'known') return claim.total;
-  if (claim.kind === 'mine') claim.finish();
+  const known = reader.totals.known(key);
+  if (known !== undefined) return known;
   const { text, values } = countStatement(place, plan);
   const { rows } = await client.query<{ total: string }>(text, [...values]);
   const total = Number(rows[0]?.total);
-  reader.totals.put(key, total);
+  reader.totals.put({ key, total });
   return total;
 }

@@ -2,16 +2,20 @@
 // Of several requests for the same new total one counts and the others wait for it.
 import { openByteCache } from './byte-cache.ts';
 
+/** A total and the data and filter that it is of: what was counted may be newer than what was asked for. */
+export type Counted = { readonly key: string; readonly total: number };
+
 export type Claim =
   | { readonly kind: 'known'; readonly total: number }
-  /** Resolves when the counting is over, whatever it found; rejects with its error. */
-  | { readonly kind: 'awaited'; readonly done: Promise<void> }
+  /** Resolves with what somebody else counts just now; rejects with the error of that. */
+  | { readonly kind: 'awaited'; readonly counted: Promise<Counted> }
   /** The caller counts, and must call one of the two. */
-  | { readonly kind: 'mine'; finish(): void; fail(error: unknown): void };
+  | { readonly kind: 'mine'; found(counted: Counted): void; fail(error: unknown): void };
 
 export type Totals = {
+  known(key: string): number | undefined;
   claim(key: string): Claim;
-  put(key: string, total: number): void;
+  put(counted: Counted): void;
 };
 
 /** `filterKey` is empty or JSON, and what stands before it holds no line break but for a record type's name. */
@@ -21,31 +25,31 @@ const numberBytes = 16;
 
 export function openTotals(maxBytes: number): Totals {
   const totals = openByteCache<number>(maxBytes, () => numberBytes);
-  const counting = new Map<string, Promise<void>>();
+  const counting = new Map<string, Promise<Counted>>();
+  const put = ({ key, total }: Counted): void => totals.set(key, total);
   return {
+    put,
+    known: (key) => totals.get(key),
     claim(key) {
       const total = totals.get(key);
       if (total !== undefined) return { kind: 'known', total };
-      const done = counting.get(key);
-      if (done !== undefined) return { kind: 'awaited', done };
-      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const under = counting.get(key);
+      if (under !== undefined) return { kind: 'awaited', counted: under };
+      const { promise, resolve, reject } = Promise.withResolvers<Counted>();
       promise.catch(() => undefined);
       counting.set(key, promise);
-      const over = () => counting.delete(key);
       return {
         kind: 'mine',
-        finish: () => {
-          over();
-          resolve();
+        found: (counted) => {
+          counting.delete(key);
+          put(counted);
+          resolve(counted);
         },
         fail: (error) => {
-          over();
+          counting.delete(key);
           reject(error);
         },
       };
-    },
-    put: (key, total) => {
-      totals.set(key, total);
     },
   };
 }

@@ -43,6 +43,8 @@ const mayImport: Record<string, Record<string, Access>> = {
   warehouse: { core: 'all', db: 'all', connectors: ['connector.ts'] },
   // Signing in and out leaves rows in the audit log, which has one writer.
   identity: { core: 'all', db: 'all', platform: ['audit.store.ts'] },
+  // Texts and plain data, in a thread that knows no more.
+  templates: { core: 'all' },
   // A request's credential becomes a principal before any feature sees it.
   http: { core: 'all', db: 'all', identity: 'all' },
   // What a run shows about a sync is told by mail, in the transaction that settles the run.
@@ -57,6 +59,7 @@ const mayImport: Record<string, Record<string, Access>> = {
     public: 'door',
     mail: 'door',
     sync: 'door',
+    templates: 'door',
     warehouse: ['tenant-schema.ts'], // an organization's room is made with it and measured for it
     gateways: ['dns.ts'], // records that prove control of a hostname
     connectors: ['connector.ts', 'netsuite/connection.ts'], // the words of its errors, and which addresses are an account's
@@ -192,6 +195,7 @@ describe('files', () => {
       'src/platform/index.ts',
       'src/public/index.ts',
       'src/sync/index.ts',
+      'src/templates/index.ts',
     ]);
     expect(offending(src, /export \* from/)).toEqual([]);
   });

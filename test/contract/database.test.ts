@@ -85,9 +85,15 @@ async function fillEveryTable(id: string): Promise<void> {
     await tx('domains').insert({ ...own, ...claimed, id: newId() });
     await tx('agent_credit_entries').insert({ ...own, id: newId(), credits: 1, kind: 'x' });
     await tx('warehouse_sizes').insert({ ...own, bytes: 1, records: 1, measured_at: new Date() });
+    await tx('portal_field_mappings').insert({ ...own, id: newId(), record_type: 'invoice', fields: '[]' });
+    await tx('portal_sidebars').insert({ ...own, items: '[]' });
+    await tx('portal_pages').insert({ ...own, id: newId(), slug: 'x', title: 'x', blocks: '[]' });
+    await tx('portal_templates').insert({ ...own, id: newId(), key: 'x', kind: 'document', body: 'x' });
     const teamId = newId();
     await tx('teams').insert({ ...own, id: teamId, name: 'x' });
     await tx('team_members').insert({ ...own, team_id: teamId, user_id: user.user_id });
+    const view = { name: 'x', record_type: 'invoice', columns: ['x'], visibility: 'team', team_id: teamId };
+    await tx('views').insert({ ...own, ...view, id: newId(), owner_id: user.user_id });
   });
 }
 

@@ -258,6 +258,20 @@ describe('totals', () => {
     expect(counts()).toBe(3);
   });
 
+  it('are shared by those who ask at once also where no total is kept', async () => {
+    const key = await makeKey(database.ctx, organizationId);
+    const { settings } = ctx;
+    const forgetful = publicApp({ ...ctx, settings: { ...settings, cacheBytes: { ...settings.cacheBytes, totals: 0 } } });
+    const ask = callerOf(forgetful, { secret: key.secret, organizationId });
+    await ask('/v1/invoices').expect(200);
+    const pages = await Promise.all(Array.from({ length: 20 }, (_, index) => ask(`/v1/invoices?status=open&pageSize=${index + 1}`)));
+    expect(new Set(pages.map(({ body }) => body.pagination.total))).toEqual(new Set([20]));
+    expect(counts()).toBeLessThan(5);
+    const before = counts();
+    await ask('/v1/invoices?status=open').expect(200);
+    expect(counts()).toBe(before + 1);
+  });
+
   it('and the places where deep pages begin are found once per generation and order', async () => {
     const found = () => statements.filter((text) => text.includes('as valued')).length;
     const deep = (order: string) =>

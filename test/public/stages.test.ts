@@ -138,11 +138,11 @@ describe('the plan', () => {
       page: 1,
       pageSize: 25,
       conditions: [],
-      sort: { column: { column: 'f_trandate' }, order: 'desc' },
+      sort: { column: { column: 'f_trandate' }, order: 'desc', further: [] },
       filterKey: '',
     });
     expect(plan('order=asc').sort).toMatchObject({ column: { column: 'f_trandate' }, order: 'asc' });
-    expect(plan('sort=total').sort).toEqual({ column: { column: 'f_total', type: 'number' }, order: 'asc' });
+    expect(plan('sort=total').sort).toEqual({ column: { column: 'f_total', type: 'number' }, order: 'asc', further: [] });
   });
 
   it('is the same for every spelling of one question', () => {
@@ -374,12 +374,11 @@ describe('what is trusted', () => {
     const first = totals.claim('a');
     const second = totals.claim('a');
     expect([first.kind, second.kind]).toEqual(['mine', 'awaited']);
-    totals.put('a', 5);
-    if (first.kind === 'mine') first.finish();
-    if (second.kind === 'awaited') await second.done;
+    if (first.kind === 'mine') first.found({ key: 'a', total: 5 });
+    if (second.kind === 'awaited') expect(await second.counted).toEqual({ key: 'a', total: 5 });
     expect(totals.claim('a')).toEqual({ kind: 'known', total: 5 });
-    totals.put('b', 1);
-    totals.put('c', 1);
+    totals.put({ key: 'b', total: 1 });
+    totals.put({ key: 'c', total: 1 });
     expect(totals.claim('a').kind).toBe('mine');
   });
 });

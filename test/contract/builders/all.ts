@@ -5,8 +5,10 @@ import { apiSchemaBuilders } from './api-schemas.ts';
 import { domainBuilders } from './domains.ts';
 import { netsuiteBuilders } from './netsuite.ts';
 import { invitedBuilders, organizationBuilders } from './organizations.ts';
+import { portalBuilders } from './portal.ts';
 import { syncBuilders } from './syncs.ts';
 import { teamBuilders } from './teams.ts';
+import { viewBuilders } from './views.ts';
 import { newOrganizationBuilders, whoamiBuilders } from './whoami.ts';
 
 export const builderGroups: readonly BuilderGroup[] = [
@@ -18,6 +20,8 @@ export const builderGroups: readonly BuilderGroup[] = [
   domainBuilders,
   netsuiteBuilders,
   syncBuilders,
+  viewBuilders,
   apiKeyBuilders,
   apiSchemaBuilders,
+  portalBuilders,
 ];
