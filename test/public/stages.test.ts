@@ -12,6 +12,7 @@ import { readQuery, readTarget } from '../../src/public/request.ts';
 import { pageLinks } from '../../src/public/response.ts';
 import { SchemaDocument } from '../../src/public/schema-document.ts';
 import { listStatement, recordStatement } from '../../src/public/sql.ts';
+import { boundFor, isSteady } from '../../src/public/steady.ts';
 import { openTotals } from '../../src/public/totals.ts';
 import { openTrusted } from '../../src/public/trusted.ts';
 import { isDate, isRecordId, readValue } from '../../src/public/values.ts';
@@ -323,6 +324,32 @@ describe('nearest names', () => {
       ['statsu', 'STATUS', 'date_afer', 'tota', 'x', 'completely', 'a'.repeat(10_000)].map((name) => nearestName(name, known)),
     ).toEqual(['status', 'status', 'date_after', 'total', undefined, undefined, undefined]);
   });
+});
+
+describe('a plan for all values', () => {
+  const sorted = (query: string, changes: Partial<CompiledEndpoint> = {}) => {
+    const planned = plan(query);
+    return isSteady({ ...planned, endpoint: { ...planned.endpoint, ...changes } });
+  };
+  it.each(['', 'sort=total', 'date_after=2026-01-01', 'status=open', 'status=open&date_after=2026-01-01&order=asc'])(
+    'is right for "%s"',
+    (query) => expect(sorted(query)).toBe(true),
+  );
+  it.each([
+    'status=open&status=paid',
+    'status=open&sort=total',
+    'status=open&paid=true',
+    'status_not=open',
+    'number_starts_with=a',
+    'date_null=false',
+    'modified=2026-01-31',
+    'id=7',
+  ])('depends on the values in "%s"', (query) => expect(sorted(query)).toBe(false));
+  it('is not known where no version declared a filter or a sort', () => {
+    expect(sorted('status=open', { filters: new Map() })).toBe(false);
+    expect(sorted('sort=total', { sorts: new Map() })).toBe(false);
+  });
+  it('reads no further than a bound of few numbers', () => expect([1, 100, 101, 9_999].map(boundFor)).toEqual([100, 100, 1_000, 10_000]));
 });
 
 describe('what is trusted', () => {
