@@ -4,6 +4,7 @@ import type { ErrorRequestHandler, RequestHandler, Response } from 'express';
 import { ZodError } from 'zod';
 import { AppError, type ErrorDetail } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
+import { settleHeaders } from './first-headers.ts';
 
 export type ErrorBody = { error: { code: string; message: string; details?: readonly ErrorDetail[]; requestId: string } };
 
@@ -57,6 +58,7 @@ export function toAppError(error: unknown): AppError {
 export const requestIdOf = (res: Response): string => String(res.locals['requestId'] ?? '');
 
 export function sendError(res: Response, error: AppError): void {
+  settleHeaders(res);
   for (const [name, value] of Object.entries(error.headers)) res.setHeader(name, value);
   if (error.status === 401) res.setHeader('WWW-Authenticate', 'Bearer');
   res.setHeader('Cache-Control', 'no-store');

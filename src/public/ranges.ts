@@ -35,11 +35,18 @@ export const mayLackKey = ({ sort, conditions }: Pick<ListPlan, 'sort' | 'condit
   sort.column.column !== 'id' &&
   !conditions.some(({ column, operator }) => column.column === sort.column.column && never.has(operator));
 
+/** Of plans that are remembered; a plan never changes. */
+const plain = new WeakMap<ListPlan, readonly Range[]>();
+
 /** Counted from the list's beginning. Sorted downwards it finds no record without a value: the page may turn out too short. */
-export function plainRanges(plan: ListPlan): Range[] {
+export function plainRanges(plan: ListPlan): readonly Range[] {
+  const held = plain.get(plan);
+  if (held !== undefined) return held;
   const { order, column, further } = plan.sort;
   const walkedBackwards = order === 'desc' && column.column !== 'id' && further.length === 0;
-  return [{ nulls: walkedBackwards ? 'no' : 'any', from: null, limit: plan.pageSize, offset: firstRow(plan) }];
+  const ranges: Range[] = [{ nulls: walkedBackwards ? 'no' : 'any', from: null, limit: plan.pageSize, offset: firstRow(plan) }];
+  plain.set(plan, ranges);
+  return ranges;
 }
 
 /** For short lists: found by sorting all of it. */

@@ -12,6 +12,7 @@ import { readQuery, readTarget } from '../../src/public/request.ts';
 import { pageLinks } from '../../src/public/response.ts';
 import { SchemaDocument } from '../../src/public/schema-document.ts';
 import { listStatement, recordStatement } from '../../src/public/sql.ts';
+import { boundFor, isSteady } from '../../src/public/steady.ts';
 import { openTotals } from '../../src/public/totals.ts';
 import { openTrusted } from '../../src/public/trusted.ts';
 import { isDate, isRecordId, readValue } from '../../src/public/values.ts';
@@ -325,6 +326,32 @@ describe('nearest names', () => {
   });
 });
 
+describe('a plan for all values', () => {
+  const sorted = (query: string, changes: Partial<CompiledEndpoint> = {}) => {
+    const planned = plan(query);
+    return isSteady({ ...planned, endpoint: { ...planned.endpoint, ...changes } });
+  };
+  it.each(['', 'sort=total', 'date_after=2026-01-01', 'status=open', 'status=open&date_after=2026-01-01&order=asc'])(
+    'is right for "%s"',
+    (query) => expect(sorted(query)).toBe(true),
+  );
+  it.each([
+    'status=open&status=paid',
+    'status=open&sort=total',
+    'status=open&paid=true',
+    'status_not=open',
+    'number_starts_with=a',
+    'date_null=false',
+    'modified=2026-01-31',
+    'id=7',
+  ])('depends on the values in "%s"', (query) => expect(sorted(query)).toBe(false));
+  it('is not known where no version declared a filter or a sort', () => {
+    expect(sorted('status=open', { filters: new Map() })).toBe(false);
+    expect(sorted('sort=total', { sorts: new Map() })).toBe(false);
+  });
+  it('reads no further than a bound of few numbers', () => expect([1, 100, 101, 9_999].map(boundFor)).toEqual([100, 100, 1_000, 10_000]));
+});
+
 describe('what is trusted', () => {
   it('is read once until its time is over, counted from before the read', async () => {
     const clock = testClock();
@@ -351,6 +378,22 @@ describe('what is trusted', () => {
     expect(await trusted.get('key', async () => 'unused')).toBe('back');
     trusted.put('key', 'new', clock.monotonicMs());
     expect(await trusted.get('key', async () => 'unused')).toBe('new');
+  });
+
+  it('is at hand without waiting while it may be trusted, and younger when it was seen again', async () => {
+    const clock = testClock();
+    const trusted = openTrusted<{ n: number }>(clock, 1_000, 10_000);
+    const seen = { n: 1 };
+    const reading = trusted.get('key', async () => seen);
+    expect(trusted.held('key')).toBeUndefined();
+    await reading;
+    expect(trusted.held('key')).toBe(seen);
+    clock.advance(600);
+    trusted.put('key', seen, clock.monotonicMs());
+    clock.advance(999);
+    expect(trusted.held('key')).toBe(seen);
+    clock.advance(1);
+    expect(trusted.held('key')).toBeUndefined();
   });
 
   it('a total has one counter at a time', async () => {
