@@ -6,7 +6,7 @@ import { errorHandler, unknownAddress } from './http/errors.ts';
 import type { StreamOptions } from './http/event-stream.ts';
 import { invitationPage } from './http/invitation-page.ts';
 import { referencePages } from './http/reference-page.ts';
-import { refuseRepeatedHeaders, requestLog } from './http/request-log.ts';
+import { checkHeaders, requestLog } from './http/request-log.ts';
 import { safeHeaders } from './http/safe-headers.ts';
 import { signInRouter } from './http/sign-in.ts';
 import type { VerifyToken } from './identity/access-token.ts';
@@ -39,7 +39,7 @@ export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   app.set('etag', false);
   app.set('case sensitive routing', true);
   app.set('trust proxy', options.trustProxy ?? false);
-  app.use(requestLog(ctx.log, ctx.clock), refuseRepeatedHeaders, safeHeaders());
+  app.use(requestLog(ctx.log, ctx.clock), checkHeaders, safeHeaders());
   const pages = referencePages();
   // First among its neighbours: each of them would look at every public request.
   app.use('/api/public', publicRouter(ctx, { referencePage: pages.public, sessionCookie, usage: options.usage ?? openUsage(ctx) }));
