@@ -24,6 +24,7 @@ import { type Exports, exportTypes, openExports, serveExport } from './export.ts
 import { type ListBodies, type ListBody, openListBodies } from './list-bodies.ts';
 import { describeVersion } from './openapi.ts';
 import { type ListPlan, planRecord, type RecordPlan } from './plan.ts';
+import { unknownLookOf } from './ranges.ts';
 import { currentFreshness, type Freshness, type Reader, readList, readRecord } from './read.ts';
 import { parameterProblem, queryTextOf, type ReadTarget, readQuery, readTarget, refuseParameters } from './request.ts';
 import {
@@ -79,6 +80,7 @@ export function openPublicService(ctx: Ctx): PublicService {
     states: openTrusted(clock, trustMs, cacheBytes.trusted),
     totals: openTotals(cacheBytes.totals),
     anchors: openAnchors(cacheBytes.anchors, settings.anchorEvery),
+    unknownLook: unknownLookOf(settings),
     statements: openStatements(ctx.db.data, cacheBytes.statements),
   };
   return {

@@ -8,7 +8,7 @@ import { quoted } from '../warehouse/table.ts';
 import type { OutputField } from './compile.ts';
 import { type Bind, columnSql, conditionPart, type Part, parameterTypes, whereSql } from './conditions.ts';
 import type { ListPlan, RecordPlan } from './plan.ts';
-import type { Range } from './ranges.ts';
+import { type Range, servedConditions } from './ranges.ts';
 import { recordColumns } from './render-sql.ts';
 
 /** A statement that is written only when nobody wrote one of the same key before. */
@@ -47,7 +47,8 @@ export function rangeOrderSql({ column, order }: ListPlan['sort']): string {
 }
 
 /** Finds the ids of a stretch of the list: in an index where there is one. */
-function rangePart(place: Place, { sort, endpoint }: ListPlan, { nulls, from, limit, offset }: Range) {
+function rangePart(place: Place, plan: ListPlan, { by, nulls, from, limit, offset }: Range) {
+  const { sort, endpoint } = plan;
   const [column, way] = [columnSql(sort.column), sort.order === 'asc' ? '>=' : '<='];
   const byId = sort.column.column === 'id';
   const [keyType, idType] = [parameterTypes[sort.column.type], parameterTypes[endpoint.idType]];
@@ -57,11 +58,22 @@ function rangePart(place: Place, { sort, endpoint }: ListPlan, { nulls, from, li
     const isNull = nulls === 'any' || byId ? [] : [`${column} is ${nulls === 'no' ? 'not ' : ''}null`];
     return from === null ? isNull : [...isNull, `t.id ${way} ${bind(from.id, idType)}`];
   };
+  const order = nulls === 'any' ? orderSql(sort) : rangeOrderSql(sort);
+  const source = (conditions: readonly string[], bind: Bind): string => {
+    const plain = `${tableSql(place)}${whereSql([...conditions, ...bounds(bind)])}`;
+    if (by === 'any') return plain;
+    // OFFSET 0 keeps PostgreSQL from walking the order's index; LIMIT from looking at more of it.
+    if (by === 'sort') return `(select * from ${plain} offset 0) as t`;
+    const served = servedConditions(plan);
+    const inside = conditions.filter((_text, at) => served.has(at));
+    const first = `${tableSql(place)}${whereSql([...inside, ...bounds(bind)])} order by ${order} limit ${by}`;
+    return `(select * from ${first}) as t${whereSql(conditions.filter((_text, at) => !served.has(at)))}`;
+  };
   return {
-    key: `${nulls} ${from === null ? 'first' : 'anchor'}`,
+    key: `${by} ${nulls} ${from === null ? 'first' : 'anchor'}`,
     values: [...(from === null ? [] : withKey ? [from.key, from.id] : [from.id]), limit, offset],
     text: (conditions: readonly string[], bind: Bind): string =>
-      `(select t.id from ${tableSql(place)}${whereSql([...conditions, ...bounds(bind)])} order by ${nulls === 'any' ? orderSql(sort) : rangeOrderSql(sort)}
+      `(select t.id from ${source(conditions, bind)} order by ${order}
         limit ${bind(limit, 'bigint')} offset ${bind(offset, 'bigint')})`,
   };
 }
