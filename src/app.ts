@@ -12,6 +12,7 @@ import { signInRouter } from './http/sign-in.ts';
 import type { VerifyToken } from './identity/access-token.ts';
 import { startMailSender } from './mail/index.ts';
 import { resumePublications, stopPublications } from './platform/api-schemas/publication.ts';
+import { tendAllIndexes } from './platform/api-schemas/tend-indexes.ts';
 import { startDomainChecks } from './platform/domains/recheck.ts';
 import { platformBase, platformRouter } from './platform/index.ts';
 import { openUsage, publicRouter, type Usage } from './public/index.ts';
@@ -65,6 +66,7 @@ async function prune(ctx: Ctx, stopping: AbortSignal): Promise<void> {
   try {
     await ctx.db.control.raw('select prune_expired(), prune_mails(), prune_drift_events(), prune_api_key_usage()');
     await pruneTombstones(ctx, stopping);
+    await tendAllIndexes(ctx, stopping);
   } catch (error) {
     ctx.log.warn({ err: error }, 'expired rows could not be taken away');
   }

@@ -15,6 +15,7 @@ export { type Proof, proveVersion } from './prove.ts';
 export { type Bindings, EndpointDefinition, SchemaDocument } from './schema-document.ts';
 export { openUsage, type Usage } from './usage.ts';
 export { type Problem, validateDocument } from './validate.ts';
+export { findPredecessor } from './versions.store.ts';
 
 export type PublicRouterOptions = {
   /** Answers `GET /openapi/{version}/preview`, the same for everyone. */

@@ -15,7 +15,7 @@ import {
 } from './api-schemas.schemas.ts';
 import * as service from './api-schemas.service.ts';
 import { deprecateApiSchema, listCallers, retireApiSchema } from './ending.ts';
-import { getPublication, plannedIndexes, startPublication } from './publication.ts';
+import { getPublication, plannedIndexes, startPublication, tendSoon } from './publication.ts';
 
 const group = 'API Keys';
 const versionLabel = z.string().regex(/^v[1-9]\d{0,5}$/, 'must be a version label such as v1');
@@ -208,11 +208,16 @@ export const apiSchemaRoutes = [
     permission: 'api-schema:retire',
     summary: 'End a version: it answers 410',
     description:
-      'Names the keys that it answered in the last 30 days. `{"undo": true}` lets a retired version answer again, as deprecated.',
+      'Names the keys that it answered in the last 30 days. `{"undo": true}` lets a retired version answer again, as deprecated; after ' +
+      'more than a day its indexes are built again behind the answer, and its reads are slower until then.',
     params: IdParams,
     body: z.strictObject({ undo: z.boolean().default(false) }),
     example: { undo: false },
     response: RetiredSchema,
-    handler: (ctx, { params, body }) => retireApiSchema(ctx, params.id, body.undo),
+    handler: async (ctx, { params, body }) => {
+      const moved = await retireApiSchema(ctx, params.id, body.undo);
+      if (body.undo) tendSoon(ctx);
+      return moved;
+    },
   }),
 ];

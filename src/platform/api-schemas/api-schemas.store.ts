@@ -60,15 +60,6 @@ export const findVersion = async (tx: Tx, organizationId: string, version: strin
     .where({ organization_id: organizationId, version })
     .first<ApiSchemaRow | undefined>(...columns);
 
-/** The published version right before this one, for comparison. */
-export const findPredecessor = async (tx: Tx, organizationId: string, version: string): Promise<ApiSchemaRow | undefined> =>
-  tx('api_schemas')
-    .where('organization_id', organizationId)
-    .whereNot('status', 'draft')
-    .whereRaw(`${byNumber} < ?`, [Number(version.slice(1))])
-    .orderByRaw(`${byNumber} desc`)
-    .first<ApiSchemaRow | undefined>(...columns);
-
 /** Labels are counted on the organization, so that a deleted draft's label is never given again. */
 export async function nextVersion(tx: Tx, organizationId: string): Promise<string> {
   const [row] = await tx('organizations')
@@ -126,6 +117,16 @@ export const setStatus = (tx: Tx, organizationId: string, id: string, status: Ap
       updated_at: tx.fn.now(),
       ...(status === 'deprecated' && { deprecated_at: tx.raw('coalesce(deprecated_at, now())') }),
     });
+
+/** Versions that need their indexes: those that answer, that are about to, or that ended less than a day ago and may come back. */
+export const versionsToServe = (tx: Tx, organizationId: string): Promise<Pick<ApiSchemaRow, 'endpoints' | 'bindings'>[]> =>
+  tx('api_schemas')
+    .where('organization_id', organizationId)
+    .whereRaw(
+      `(status in ('published', 'deprecated') or (status = 'retired' and updated_at > now() - interval '1 day')
+        or (status = 'draft' and publication ->> 'status' = 'running'))`,
+    )
+    .select<Pick<ApiSchemaRow, 'endpoints' | 'bindings'>[]>('endpoints', 'bindings');
 
 /** The endpoints over this record type of every version that is drafted or that callers may still use, newest version first. */
 export async function endpointsOfRecordType(
