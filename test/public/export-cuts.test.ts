@@ -7,11 +7,13 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Settings } from '../../src/core/settings.ts';
 import { openKnex } from '../../src/db/connect.ts';
 import { openTurns } from '../../src/public/turns.ts';
+import { renewMetadata } from '../../src/sync/connection.ts';
 import { applyColumnChanges, dropRetiredTables } from '../../src/warehouse/table.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
+import { field, memoryErp, noSignal, syncWorld } from '../sync/fixture.ts';
 import { type Caller, callerOf, idsOf, loadInvoices, publicApp, publishVersion } from './fixture.ts';
 
 // More than the buffers of a connection hold, so that a caller who doesn't read brings everything to a halt.
@@ -67,19 +69,19 @@ async function serve(exports: Partial<Settings['exports']> = {}): Promise<number
   return (server.address() as AddressInfo).port;
 }
 
-function send(port: number, query: string, more = ''): Socket {
+function send(port: number, query: string, more = '', as = caller, resource = 'invoices'): Socket {
   const socket = connect(port, '127.0.0.1');
   sockets.push(socket);
   socket.on('error', () => undefined);
   socket.write(
-    `GET /api/public/v1/invoices${query} HTTP/1.1\r\nHost: x\r\nAccept: application/x-ndjson\r\n${more}Authorization: Bearer ${caller.secret}\r\nx-tenant-id: ${caller.organizationId}\r\n\r\n`,
+    `GET /api/public/v1/${resource}${query} HTTP/1.1\r\nHost: x\r\nAccept: application/x-ndjson\r\n${more}Authorization: Bearer ${as.secret}\r\nx-tenant-id: ${as.organizationId}\r\n\r\n`,
   );
   return socket;
 }
 
 /** Asks for the whole list and reads nothing but the first piece. */
-async function ask(port: number, query = '?fields=number', more = ''): Promise<{ socket: Socket; head: string }> {
-  const socket = send(port, query, more);
+async function ask(port: number, query = '?fields=number', more = '', as = caller, resource = 'invoices') {
+  const socket = send(port, query, more, as, resource);
   const [first] = (await once(socket, 'data')) as [Buffer];
   socket.pause();
   return { socket, head: first.toString().split('\r\n\r\n')[0] ?? '' };
@@ -246,6 +248,54 @@ describe('while an export stalls', () => {
     await reading;
     expect(endsCleanly(await rest(socket))).toBe(true);
     expect(await dropRetiredTables(database.ctx.db.control, schema, 0)).toBe(1);
+  });
+
+  it('a sync gives its table new columns and swaps it: the one before gives way, the one meanwhile ends whole, and no list waits', async () => {
+    const world = await syncWorld(database.ctx, memoryErp());
+    const records = 10_050;
+    for (let id = 1; id <= records; id += 1) world.erp.put(id, { name: 'x'.repeat(2_500) });
+    expect(await world.sync()).toMatchObject({ status: 'succeeded' });
+    const fields = [{ name: 'name', source: 'name' }];
+    await publishVersion(database.ctx, world.organizationId, { endpoints: [{ name: 'things', recordType: 'thing', fields }] });
+    const reader = { organizationId: world.organizationId, secret: (await makeKey(database.ctx, world.organizationId)).secret };
+    const port = await serve();
+    const before = await ask(port, '', '', reader, 'things');
+    await stalled(1);
+    world.erp.fields = [...world.erp.fields, field('extra')];
+    await renewMetadata(world.tenant, world.erp.connector, noSignal);
+    const during = Promise.withResolvers<Awaited<ReturnType<typeof ask>>>();
+    world.erp.onCall = async ({ operation }) => {
+      if (operation !== 'readPage') return;
+      world.erp.onCall = () => undefined;
+      // Whoever was in the way of the new column is gone before the first page is read.
+      expect(logged('an export was cut off')).toMatchObject([{ reason: 'its table is wanted' }]);
+      during.resolve(await ask(port, '', 'Connection: close\r\n', reader, 'things'));
+      await stalled(1);
+    };
+    const get = callerOf(publicApp(database.ctx), reader);
+    const generations: number[] = [];
+    let syncing = true;
+    const reading = (async () => {
+      while (syncing) generations.push(Number((await get('/v1/things?pageSize=1&fields=id').expect(200)).headers['x-data-generation']));
+    })();
+    const run = await world.sync();
+    expect(run).toMatchObject({ status: 'succeeded', generation: '2' });
+    expect((await world.state())?.activeTable).toBe('thing_2');
+    // The run has ended, and who stalls is still there.
+    await stalled(1);
+    expect(logged('an export was cut off')).toHaveLength(1);
+    await until(async () => (generations.at(-1) === 2 ? true : undefined));
+    syncing = false;
+    await reading;
+    expect(generations[0]).toBe(1);
+    expect(endsCleanly(await rest(before.socket))).toBe(false);
+    const { socket, head } = await during.promise;
+    expect(head).toContain(`X-Total-Count: ${records}`);
+    expect(await dropRetiredTables(database.ctx.db.control, world.schema, 0)).toBe(0);
+    const text = await rest(socket);
+    expect(endsCleanly(text)).toBe(true);
+    expect(text.match(/"id":"\d+"/g)?.length).toBeGreaterThan(records - 100);
+    expect(await dropRetiredTables(database.ctx.db.control, world.schema, 0)).toBe(1);
   });
 
   it('whoever must change its table has it soon: the export is cut off', async () => {
