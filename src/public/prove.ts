@@ -37,6 +37,8 @@ export type Proof = {
   readonly total: number;
   readonly pairs: readonly PairReport[];
   readonly timedOut: readonly TimedOut[];
+  /** How many each resource had. */
+  readonly records: readonly { readonly resource: string; readonly rows: number }[];
 };
 
 export type ProofOptions = {
@@ -85,7 +87,10 @@ export async function proveVersion(ctx: TenantCtx, document: SchemaDocument, bin
     pairs.push({ ...pair, trials: await tryPair(scene, pair) });
     await options.onProgress(pairs.length, chosen.length);
   }
-  return { total: countPairs([...endpoints.values()]), pairs, timedOut: scene.timedOut };
+  const records: Proof['records'][number][] = [];
+  for (const { name, recordType } of endpoints.values())
+    records.push({ resource: name, rows: (await readTable(scene, recordType)).rowCount });
+  return { total: countPairs([...endpoints.values()]), pairs, timedOut: scene.timedOut, records };
 }
 
 async function smallEndpoints(scene: Scene): Promise<ReadonlySet<string>> {

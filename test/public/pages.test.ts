@@ -171,6 +171,32 @@ describe('all pages of a list', () => {
 });
 
 describe('what is remembered', () => {
+  it('of one filter is never taken for another one', async () => {
+    await change(3);
+    const pairs = [...filters, ...['paid', 'Open', 'none'].map((status) => [`status=${status}`, `f_status = '${status}'`] as const)];
+    const { rows } = await database.ctx.db.data.query<Record<string, string>>(
+      `select ${pairs.map(([, sql], index) => `count(*) filter (where ${sql}) as t${index}`).join(', ')} from ${place()}`,
+    );
+    const totals = await Promise.all(pairs.map(async ([query]) => (await pageOf(`?${query}`)).pagination.total));
+    expect(totals).toEqual(pairs.map((_, index) => Number(rows[0]?.[`t${index}`])));
+    expect(new Set(totals).size).toBeGreaterThan(5);
+    const again = await Promise.all(pairs.map(async ([query]) => (await pageOf(`?${query}&page=2`)).pagination.total));
+    expect(again).toEqual(totals);
+  });
+
+  it('of one order is never taken for another one', async () => {
+    await change(5);
+    for (const [sort, column] of Object.entries(sorts)) {
+      for (const order of ['asc', 'desc']) {
+        const { rows } = await database.ctx.db.data.query<{ id: string }>(
+          `select t.id::text as id from ${place()} as t order by ${column} ${order} nulls last, t.id ${order} offset 57 limit 3`,
+        );
+        const { data } = await pageOf(`?sort=${sort}&order=${order}&pageSize=3&page=20`);
+        expect([sort, order, data.map(({ id }) => id)]).toEqual([sort, order, rows.map(({ id }) => id)]);
+      }
+    }
+  });
+
   it('is never shared between organizations, keys with other scopes and tables made anew', async () => {
     const rows: InvoiceRow[] = [{ id: 1, status: 'open' }];
     const caller = async (id: string, scopes: object = {}) => ({

@@ -15,6 +15,7 @@ import {
 } from './api-schemas.schemas.ts';
 import * as service from './api-schemas.service.ts';
 import { deprecateApiSchema, listCallers, retireApiSchema } from './ending.ts';
+import { proveAgain } from './prove-again.ts';
 import { getPublication, plannedIndexes, startPublication, tendSoon } from './publication.ts';
 
 const group = 'API Keys';
@@ -145,6 +146,22 @@ export const apiSchemaRoutes = [
     params: IdParams,
     response: PublicationReport,
     handler: (ctx, { params }) => getPublication(ctx, params.id),
+  }),
+  defineRoute({
+    id: 'proveApiSchema',
+    group,
+    method: 'POST',
+    path: '/api-schema/{id}/prove',
+    permission: 'api-schema:publish',
+    summary: 'Try the reads of a version again',
+    description:
+      'For records that have grown since it was published; `records` says how many there were. The work goes on behind this answer, which is ' +
+      'the report so far: read it again until `madeAt` is newer. Nothing changes for callers.',
+    params: IdParams,
+    alsoAnswers: [422],
+    response: PublicationReport,
+    status: 202,
+    handler: (ctx, { params }) => proveAgain(ctx, params.id),
   }),
   defineRoute({
     id: 'createApiSchemaVersion',

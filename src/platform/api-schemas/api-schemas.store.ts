@@ -3,7 +3,7 @@ import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
 import type { Bindings, Change, EndpointDefinition, Proof } from '../../public/index.ts';
-import type { Publication } from './api-schemas.schemas.ts';
+import type { ProofSummary, Publication } from './api-schemas.schemas.ts';
 
 export type ApiSchemaRow = {
   id: string;
@@ -165,6 +165,9 @@ export type ReportRow = {
   against: string | null;
   changes: readonly Change[];
   pairs: Proof['pairs'];
+  records: Proof['records'];
+  /** Null in reports from before proofs could be run again. */
+  proof: ProofSummary | null;
   made_at: Date;
 };
 
@@ -176,14 +179,36 @@ export const saveReport = (tx: Tx, organizationId: string, id: string, report: O
       ...report,
       changes: JSON.stringify(report.changes),
       pairs: JSON.stringify(report.pairs),
+      records: JSON.stringify(report.records),
+      proof: JSON.stringify(report.proof),
     })
     .onConflict('api_schema_id')
-    .merge(['revision', 'against', 'changes', 'pairs', 'made_at']);
+    .merge(['revision', 'against', 'changes', 'pairs', 'records', 'proof', 'made_at']);
+
+/** What trying its reads has shown anew; what changed for callers stays as it was. */
+export const renewReport = (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+  revision: number,
+  shown: Pick<ReportRow, 'pairs' | 'records' | 'proof'>,
+) =>
+  tx('publication_reports')
+    .insert({
+      organization_id: organizationId,
+      api_schema_id: id,
+      revision,
+      pairs: JSON.stringify(shown.pairs),
+      records: JSON.stringify(shown.records),
+      proof: JSON.stringify(shown.proof),
+    })
+    .onConflict('api_schema_id')
+    .merge(['pairs', 'records', 'proof', 'made_at']);
 
 export const findReport = async (tx: Tx, organizationId: string, id: string, revision: number): Promise<ReportRow | undefined> =>
   tx('publication_reports')
     .where({ organization_id: organizationId, api_schema_id: id, revision })
-    .first<ReportRow | undefined>('revision', 'against', 'changes', 'pairs', 'made_at');
+    .first<ReportRow | undefined>('revision', 'against', 'changes', 'pairs', 'records', 'proof', 'made_at');
 
 export const deleteReport = (tx: Tx, organizationId: string, id: string) =>
   tx('publication_reports').where({ organization_id: organizationId, api_schema_id: id }).delete();

@@ -83,9 +83,11 @@ export const getPublication = (ctx: RequestCtx, id: string) =>
     const report = await store.findReport(tx, ctx.organizationId, id, revision);
     return {
       ...publication,
+      proof: report?.proof ?? publication.proof,
       madeAt: report === undefined ? null : instant(report.made_at),
       against: report?.against ?? null,
       changes: [...(report?.changes ?? [])],
+      records: [...(report?.records ?? [])],
       pairs: slowestFirst(report?.pairs ?? []).map((pair) => ({ ...pair, trials: [...pair.trials] })),
     };
   });
@@ -93,8 +95,8 @@ export const getPublication = (ctx: RequestCtx, id: string) =>
 type InFlight = { readonly done: Promise<void>; readonly ending: AbortController };
 const inFlight = new WeakMap<Ctx['db'], Set<InFlight>>();
 
-/** Publications of this process, so that stopping can end them and wait. */
-function track(ctx: Pick<Ctx, 'db'>, start: (signal: AbortSignal) => Promise<void>): void {
+/** Publications of this process and what else goes on behind an answer, so that stopping can end them and wait. */
+export function track(ctx: Pick<Ctx, 'db'>, start: (signal: AbortSignal) => Promise<void>): void {
   const held = inFlight.get(ctx.db) ?? new Set();
   inFlight.set(ctx.db, held);
   const ending = new AbortController();
@@ -123,7 +125,9 @@ async function goLive(ctx: TenantCtx, row: store.ApiSchemaRow, publishedBy: stri
     const bindings = bindDocument(document, available);
     const previous = (await findPredecessor(tx, ctx.organizationId, row.version)) ?? null;
     const changes = previous === null || unready.length > 0 ? [] : compareVersions(previous, { ...document, bindings });
-    await store.saveReport(tx, ctx.organizationId, id, { revision, against: previous?.version ?? null, changes, pairs: proof.pairs });
+    const { pairs, records } = proof;
+    const against = previous?.version ?? null;
+    await store.saveReport(tx, ctx.organizationId, id, { revision, against, changes, pairs, records, proof: summary });
     const problems = [...unready, ...tooSlow];
     if (problems.length > 0) {
       const step = unready.length > 0 ? 'checking' : 'trying its reads';
