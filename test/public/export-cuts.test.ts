@@ -273,6 +273,7 @@ describe('while an export stalls', () => {
       await stalled(1);
     };
     const get = callerOf(publicApp(database.ctx), reader);
+    const changes = (await get('/v1/things/changes?limit=1').expect(200)).body.next;
     const generations: number[] = [];
     let syncing = true;
     const reading = (async () => {
@@ -288,6 +289,9 @@ describe('while an export stalls', () => {
     syncing = false;
     await reading;
     expect(generations[0]).toBe(1);
+    // Whoever follows the changes of the old table begins again.
+    const { body } = await get(`/v1/things/changes?since=${changes}`).expect(410);
+    expect(body.error.message).toContain('loaded anew');
     expect(endsCleanly(await rest(before.socket))).toBe(false);
     const { socket, head } = await during.promise;
     expect(head).toContain(`X-Total-Count: ${records}`);
