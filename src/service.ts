@@ -14,6 +14,7 @@ import { type Log, openLog } from './core/log.ts';
 import { type Address, openDb, openKnex } from './db/connect.ts';
 import { type EmbeddedDatabase, startEmbedded } from './db/embedded.ts';
 import { migrate } from './db/migrate.ts';
+import { openMessages } from './http/messages.ts';
 import { openServer, serveBy } from './http/server.ts';
 import { openUsage } from './public/index.ts';
 
@@ -121,7 +122,8 @@ const reachable = (address: string): string => (address === '0.0.0.0' ? '127.0.0
 /** Serves until stopped. Stopping finishes requests in flight, hands running syncs over, and takes at most ten seconds. */
 export async function startService(config: Config, opened: OpenDatabase, log?: Log): Promise<Service> {
   const { ctx, close } = await openCtx(config, opened, log);
-  const server = openServer(ctx.log);
+  const messages = openMessages();
+  const server = openServer(ctx.log, messages);
   try {
     const { address, port, family } = await listen(server, config.HOST, config.PORT);
     const host = family === 'IPv6' ? `[${reachable(address)}]` : reachable(address);
@@ -130,7 +132,8 @@ export async function startService(config: Config, opened: OpenDatabase, log?: L
     const running: Ctx = { ...ctx, settings: { ...ctx.settings, publicUrl: url.replace(/\/+$/, '') } };
     const stopping = new AbortController();
     const usage = openUsage(running);
-    serveBy(server, createApp(running, { trustProxy: config.TRUST_PROXY, streams: { stopping: stopping.signal }, usage }));
+    const streams = { stopping: stopping.signal };
+    serveBy(server, createApp(running, { trustProxy: config.TRUST_PROXY, streams, usage, messages }));
     const background = await startBackground(running);
     return {
       ctx: running,

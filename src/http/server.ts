@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream';
 import { AppError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import { errorBody } from './errors.ts';
+import type { Messages } from './messages.ts';
 
 type Times = { readonly keepAliveTimeout: number; readonly headersTimeout: number; readonly requestTimeout: number };
 /** Milliseconds. */
@@ -43,9 +44,13 @@ function answerText(error: AppError, requestId: string): string {
 type Exchange = { readonly req: IncomingMessage; readonly res: ServerResponse };
 
 /** Not listening yet, and answering nothing until `serveBy`. */
-export function openServer(log: Log, times: Times & { readonly connectionsCheckingInterval?: number } = usualTimes): Server {
+export function openServer(
+  log: Log,
+  messages: Partial<Messages> = {},
+  times: Times & { readonly connectionsCheckingInterval?: number } = usualTimes,
+): Server {
   // Host is asked for by the application, which answers as it does everything.
-  const server = createServer({ ...times, requireHostHeader: false });
+  const server = createServer({ ...messages, ...times, requireHostHeader: false });
   /** The last request of each connection, for as long as it is not answered. */
   const underWay = new WeakMap<Duplex, Exchange>();
   const refused = new WeakSet<Duplex>();

@@ -37,10 +37,17 @@ const never = new Set(['eq', 'after', 'before', 'gte', 'lte', 'gt', 'lt', 'conta
 export const mayLackKey = ({ sort, conditions }: Pick<ListPlan, 'sort' | 'conditions'>): boolean =>
   sort.column.column !== 'id' && !conditions.some(({ column, operator }) => column.column === sort.column.column && never.has(operator));
 
+/** Of plans that are remembered; a plan never changes. */
+const plainOnes = new WeakMap<ListPlan, readonly Range[]>();
+
 /** Counted from the list's beginning. Sorted downwards it finds no record without a value: the page may turn out too short. */
-export function plainRanges(plan: ListPlan): Range[] {
+export function plainRanges(plan: ListPlan): readonly Range[] {
+  const held = plainOnes.get(plan);
+  if (held !== undefined) return held;
   const walkedBackwards = plan.sort.order === 'desc' && plan.sort.column.column !== 'id';
-  return [{ by: 'any', nulls: walkedBackwards ? 'no' : 'any', from: null, limit: plan.pageSize, offset: firstRow(plan) }];
+  const ranges: Range[] = [{ by: 'any', nulls: walkedBackwards ? 'no' : 'any', from: null, limit: plan.pageSize, offset: firstRow(plan) }];
+  plainOnes.set(plan, ranges);
+  return ranges;
 }
 
 /** Found by sorting all of the list, which never reads more of the table than the list has. */
@@ -93,7 +100,7 @@ const patience = 8;
  * whole table where it is not: invoices of the last days stand at the end of their numbers. The exact total says what sorting would cost
  * instead: whatever the records are like, no more than a few times the better of the two ways is read.
  */
-export function carefulRanges(plan: ListPlan, total: number | undefined, rowCount: number, unknownLook: number): Range[] {
+export function carefulRanges(plan: ListPlan, total: number | undefined, rowCount: number, unknownLook: number): readonly Range[] {
   const plain = plainRanges(plan);
   if (!skipsRecords(plan)) return plain;
   const wanted = firstRow(plan) + plan.pageSize;

@@ -71,6 +71,18 @@ export function freshnessOf(row: StateRow | undefined): Freshness | undefined {
 
 const stateKey = (reader: Reader, recordType: string): string => `${reader.organizationId}/${recordType}`;
 
+/** The state that may be trusted now, if it is known without asking. */
+export const heldFreshness = (reader: Reader, recordType: string): Freshness | undefined =>
+  reader.states.held(stateKey(reader, recordType));
+
+const isSame = (a: Freshness, b: Freshness | undefined): boolean =>
+  b !== undefined &&
+  a.generation === b.generation &&
+  a.epoch === b.epoch &&
+  a.table === b.table &&
+  a.syncedAt === b.syncedAt &&
+  a.rowCount === b.rowCount;
+
 /** The state that may be trusted now. Throws 503 when nothing has been published. */
 export async function currentFreshness(reader: Reader, recordType: string): Promise<Freshness> {
   const found = await reader.states.get(stateKey(reader, recordType), () => readFreshness(reader, recordType));
@@ -127,12 +139,14 @@ export async function readRow<Row extends StateRow>(
   const schema = tenantSchema(reader.organizationId);
   let lastError: unknown;
   for (let attempt = 1; attempt <= mostAttempts; attempt += 1) {
-    const { table } = await currentFreshness(reader, recordType);
+    const trusted = heldFreshness(reader, recordType) ?? (await currentFreshness(reader, recordType));
+    const { table } = trusted;
     const statement = write({ schema, table });
     const startedMs = reader.clock.monotonicMs();
     try {
       const row = await withOneRetry(() => reader.statements.run<Row>(statement));
-      const seen = freshnessOf(row);
+      const read = freshnessOf(row);
+      const seen = isSame(trusted, read) ? trusted : read;
       reader.states.put(key, seen, startedMs);
       if (row !== undefined && seen !== undefined && seen.table === table) return { row, freshness: seen };
     } catch (error) {
@@ -169,7 +183,8 @@ type Found = ListRead & { readonly found: number };
 export async function readList(reader: Reader, plan: ListPlan): Promise<ListRead> {
   let wasShort = false;
   for (;;) {
-    const planned = await currentFreshness(reader, plan.endpoint.recordType);
+    const { recordType } = plan.endpoint;
+    const planned = heldFreshness(reader, recordType) ?? (await currentFreshness(reader, recordType));
     const read =
       plan.conditions.length === 0
         ? await readCounted(reader, plan, planned, planned.rowCount, wasShort)

@@ -19,16 +19,19 @@ import {
 import { readAvailable } from './available.ts';
 import { bindDocument } from './bind.ts';
 import { serveChanges } from './change-feed.ts';
-import type { CompiledEndpoint } from './compile.ts';
-import { acceptedType, answerHeld, type Exchange, identityOf, type ReadContext } from './exchange.ts';
+import type { CompiledEndpoint, CompiledSchema } from './compile.ts';
+import { acceptedType, answerHeld, type Exchange, freshnessFor, identityOf, type ReadContext } from './exchange.ts';
 import { type Exports, exportTypes, openExports, serveExport } from './export.ts';
 import { type ListBodies, type ListBody, openListBodies } from './list-bodies.ts';
 import { describeVersion } from './openapi.ts';
 import { type ListPlan, planRecord, type RecordPlan } from './plan.ts';
 import { unknownLookOf } from './ranges.ts';
-import { currentFreshness, type Freshness, type Reader, readList, readRecord } from './read.ts';
+import { type Freshness, type Reader, readList, readRecord } from './read.ts';
 import { parameterProblem, queryTextOf, type ReadTarget, readQuery, readTarget, refuseParameters } from './request.ts';
 import {
+  addCacheHeaders,
+  addDeprecation,
+  addFreshness,
   heldTag,
   listBody,
   pageLinks,
@@ -36,9 +39,6 @@ import {
   sendBody,
   sendJson,
   sendNotModified,
-  setCacheHeaders,
-  setDeprecation,
-  setFreshness,
   writeBody,
 } from './response.ts';
 import { openStatements } from './statements.ts';
@@ -68,8 +68,11 @@ export type PublicService = {
   readonly bodies: ListBodies;
   readonly exports: Exports;
   readonly understand: UnderstandList;
-  readonly readerOf: (organizationId: string) => Reader;
+  readonly callerOf: (key: FoundApiKey) => Caller;
 };
+
+/** What follows from a key alone. */
+type Caller = Pick<ReadContext, 'tenant' | 'scopes' | 'reader'>;
 
 export function openPublicService(ctx: Ctx): PublicService {
   const { clock, settings } = ctx;
@@ -84,6 +87,8 @@ export function openPublicService(ctx: Ctx): PublicService {
     unknownLook: unknownLookOf(settings),
     statements: openStatements(ctx.db.data, cacheBytes.statements),
   };
+  /** A key that is trusted is the same object until it is read again. */
+  const callers = new WeakMap<FoundApiKey, Caller>();
   return {
     ctx,
     authenticate: openAuthenticate(ctx),
@@ -92,7 +97,14 @@ export function openPublicService(ctx: Ctx): PublicService {
     bodies: openListBodies(cacheBytes.bodies),
     exports: openExports(ctx),
     understand: openUnderstandList(cacheBytes.statements),
-    readerOf: (organizationId) => ({ ...shared, organizationId }),
+    callerOf: (key) => {
+      const held = callers.get(key);
+      if (held !== undefined) return held;
+      const organizationId = key.organization.id;
+      const caller = { tenant: { ...ctx, organizationId }, scopes: scopesOf(key), reader: { ...shared, organizationId } };
+      callers.set(key, caller);
+      return caller;
+    },
   };
 }
 
@@ -107,34 +119,40 @@ export async function answer(service: PublicService, exchange: Exchange): Promis
   const target = readTarget(req.url ?? '');
   const session = target.kind === 'description' && req.headers.authorization === undefined ? exchange.session() : undefined;
   if (session !== undefined) return describeToMember(service, exchange, session, target.version);
-  const key = await service.authenticate(req.headers);
+  const found = service.authenticate(req.headers);
+  const key = found instanceof Promise ? await found : found;
   exchange.onCaller(key);
   assertTenant(key, req.headers);
   if (target.version === '') throw nothingHere();
   assertScopes(key, target.version, target.resource === '' ? null : target.resource);
-  setCacheHeaders(exchange.res);
-  const tenant: TenantCtx = { ...service.ctx, organizationId: key.organization.id };
-  if (target.kind === 'description') return describe(service, exchange, tenant, key, target.version);
-  const { state, endpoint } = await findEndpoint(service, exchange, tenant, target);
-  setDeprecation(exchange.res, state, exchange.baseUrl, endpoint.name);
-  const read: ReadContext = {
-    exchange,
-    tenant,
-    scopes: scopesOf(key),
-    version: state.version,
-    endpoint,
-    reader: service.readerOf(tenant.organizationId),
-    bodies: service.bodies,
-  };
-  if (target.kind === 'list') return serveList(service, read);
-  await (target.kind === 'changes' ? serveChanges(read) : serveRecord(read, target.id));
+  addCacheHeaders(exchange);
+  const caller = service.callerOf(key);
+  if (target.kind === 'description') return describe(service, exchange, caller.tenant, key, target.version);
+  const { tenant } = caller;
+  const state = service.versions.held(versionKey(tenant, target.version)) ?? (await findPublished(service, tenant, target.version));
+  assertPublished(state);
+  exchange.onTarget(state.version, '');
+  const schema = service.content.held(state.id) ?? (await service.content.compiled(tenant, state.id));
+  const endpoint = findEndpoint(exchange, state, schema, target);
+  addDeprecation(exchange, state, exchange.baseUrl, endpoint.name);
+  const { scopes, reader } = caller;
+  const read: ReadContext = { exchange, tenant, scopes, reader, version: state.version, endpoint, bodies: service.bodies };
+  if (target.kind === 'list') await serveList(service, read);
+  else await (target.kind === 'changes' ? serveChanges(read) : serveRecord(read, target.id));
+}
+
+const versionKey = ({ organizationId }: TenantCtx, version: string): string => `${organizationId}/${version}`;
+
+function assertPublished({ status }: VersionState): void {
+  if (status === 'draft') throw nothingHere();
 }
 
 /** A version that was ever published. Throws 404. */
 async function findPublished(service: PublicService, tenant: TenantCtx, version: string): Promise<VersionState> {
   if (!isVersionLabel(version)) throw nothingHere();
-  const state = await service.versions.get(`${tenant.organizationId}/${version}`, () => findVersion(tenant, version));
-  if (state === undefined || state.status === 'draft') throw nothingHere();
+  const state = await service.versions.get(versionKey(tenant, version), () => findVersion(tenant, version));
+  if (state === undefined) throw nothingHere();
+  assertPublished(state);
   return state;
 }
 
@@ -144,36 +162,29 @@ function assertNotRetired({ status }: VersionState): void {
   throw new AppError('NOT_FOUND', message, { status: 410, details: [{ path: 'version', code: 'version_retired', message }] });
 }
 
-async function findEndpoint(
-  service: PublicService,
-  exchange: Exchange,
-  tenant: TenantCtx,
-  target: ReadTarget,
-): Promise<{ state: VersionState; endpoint: CompiledEndpoint }> {
-  const state = await findPublished(service, tenant, target.version);
-  exchange.onTarget(state.version, '');
-  const schema = await service.content.compiled(tenant, state.id);
-  const endpoint = schema.endpoints.get(target.resource);
+function findEndpoint(exchange: Exchange, state: VersionState, { endpoints }: CompiledSchema, target: ReadTarget): CompiledEndpoint {
+  const endpoint = endpoints.get(target.resource);
   if (endpoint === undefined || target.kind === 'nothing') throw nothingHere();
   exchange.onTarget(state.version, endpoint.name);
   if (target.kind === 'record' && !isRecordId(endpoint.idType, target.id)) throw nothingHere();
   assertNotRetired(state);
-  return { state, endpoint };
+  return endpoint;
 }
 
 const assertAcceptsJson = (req: IncomingMessage): unknown => acceptedType(req, ['application/json']);
 
 async function serveList(service: PublicService, read: ReadContext): Promise<void> {
-  const { req, res } = read.exchange;
+  const { req } = read.exchange;
   const mediaType = acceptedType(req, ['application/json', ...exportTypes]);
   if (mediaType !== 'application/json') return serveExport(service.exports, read, mediaType);
   const plan = service.understand(read.endpoint, queryTextOf(req.url ?? ''));
-  const trusted = await currentFreshness(read.reader, read.endpoint.recordType);
+  const known = freshnessFor(read);
+  const trusted = known instanceof Promise ? await known : known;
   const identity = identityOf(read, 'list', plan.normalized, trusted);
   const held = heldTag(req, identity);
   if (held !== undefined) {
-    setFreshness(res, trusted);
-    return sendNotModified(res, held);
+    addFreshness(read.exchange, trusted);
+    return sendNotModified(read.exchange, held);
   }
   const kept = read.bodies.find(req, identity);
   if (kept !== undefined) return sendList(read, plan, trusted, kept);
@@ -185,21 +196,20 @@ async function serveList(service: PublicService, read: ReadContext): Promise<voi
 }
 
 function sendList(read: ReadContext, plan: ListPlan, freshness: Freshness, body: ListBody): void {
-  const { req, res, baseUrl } = read.exchange;
-  setFreshness(res, freshness);
+  const { headers, baseUrl } = read.exchange;
+  addFreshness(read.exchange, freshness);
   const links = pageLinks(`${baseUrl}/${read.version}/${read.endpoint.name}`, plan, body.total);
-  if (links.length <= longestLink) res.appendHeader('Link', links);
-  sendBody(req, res, body);
+  if (links.length <= longestLink) headers.push('Link', links);
+  sendBody(read.exchange, body);
 }
 
 async function serveRecord(read: ReadContext, id: string): Promise<void> {
-  const { req, res } = read.exchange;
   const plan = await planExisting(read, id);
   if (await answerHeld(read, 'record', plan.normalized)) return;
   const { record, freshness } = await readRecord(read.reader, plan);
   if (record === null) throw nothingHere();
-  setFreshness(res, freshness);
-  await sendJson(req, res, identityOf(read, 'record', plan.normalized, freshness), recordBody(record));
+  addFreshness(read.exchange, freshness);
+  await sendJson(read.exchange, identityOf(read, 'record', plan.normalized, freshness), recordBody(record));
 }
 
 /** A record that is not there is 404 even when the parameters are wrong too. */
@@ -220,7 +230,7 @@ async function describeToMember(service: PublicService, exchange: Exchange, sess
   const member = await identifyMember(service.ctx, session, exchange.req.headers);
   exchange.onMember(member);
   if (version === '') throw nothingHere();
-  setCacheHeaders(exchange.res);
+  addCacheHeaders(exchange);
   await describe(service, exchange, { ...service.ctx, organizationId: member.organization.id }, null, version);
 }
 
@@ -232,16 +242,15 @@ async function describe(
   key: FoundApiKey | null,
   version: string,
 ): Promise<void> {
-  const { req, res, baseUrl } = exchange;
+  const { req, headers, baseUrl } = exchange;
   const scopes = key === null ? '' : scopesOf(key);
-  res.appendHeader('Vary', 'Cookie');
+  headers.push('Vary', 'Cookie');
   if (asksForDraft(queryTextOf(req.url ?? ''))) {
     if (key !== null) assertPermission(key, 'api-schema:read');
     const text = await describeDraft(tenant, version);
     assertDescriptionParameters(req);
     return sendJson(
-      req,
-      res,
+      exchange,
       [tenant.organizationId, scopes, 'draft', version, createHash('sha256').update(text).digest('base64url')],
       text,
     );
@@ -249,9 +258,9 @@ async function describe(
   const state = await findPublished(service, tenant, version);
   exchange.onTarget(state.version, '');
   assertNotRetired(state);
-  setDeprecation(res, state, baseUrl, null);
+  addDeprecation(exchange, state, baseUrl, null);
   assertDescriptionParameters(req);
-  await sendJson(req, res, [tenant.organizationId, scopes, 'description', state.id], await service.content.description(tenant, state.id));
+  await sendJson(exchange, [tenant.organizationId, scopes, 'description', state.id], await service.content.description(tenant, state.id));
 }
 
 /** However it is spelled; what can't be read is refused afterwards. */

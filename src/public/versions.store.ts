@@ -94,11 +94,13 @@ export const findPredecessor = async (tx: Tx, organizationId: string, version: s
     .first<PredecessorRow | undefined>('version', 'endpoints', 'bindings');
 
 export type PublishedContent = {
+  /** When it is there already. */
+  held(id: string): CompiledSchema | undefined;
   compiled(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<CompiledSchema>;
   description(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<string>;
 };
 
-type Held = { readonly schema: Promise<CompiledSchema>; readonly bytes: number };
+type Held = { readonly schema: Promise<CompiledSchema>; readonly loaded: CompiledSchema | undefined; readonly bytes: number };
 /** Counted until the content is there. */
 const unknownBytes = 64 * 1024;
 /** Objects in memory take more room than their text. */
@@ -112,13 +114,14 @@ export function openPublishedContent(maxBytes: number): PublishedContent {
   const compiled = openByteCache<Held>(maxBytes, ({ bytes }) => bytes);
   const descriptions = openByteCache<{ text: string }>(maxBytes, ({ text }) => 2 * text.length);
   return {
+    held: (id) => compiled.get(id)?.loaded,
     compiled(ctx, id) {
       const held = compiled.get(id);
       if (held !== undefined) return held.schema;
       const schema = loadCompiled(ctx, id);
-      compiled.set(id, { schema, bytes: unknownBytes });
+      compiled.set(id, { schema, loaded: undefined, bytes: unknownBytes });
       schema.then(
-        (loaded) => compiled.set(id, { schema, bytes: bytesOf(loaded) }),
+        (loaded) => compiled.set(id, { schema, loaded, bytes: bytesOf(loaded) }),
         () => compiled.delete(id),
       );
       return schema;

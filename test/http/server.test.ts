@@ -17,7 +17,7 @@ let onSlow: () => Promise<void>;
 
 beforeAll(async () => {
   const log = pino({}, { write: (line: string) => lines.push(line) });
-  server = openServer(log, { keepAliveTimeout: 5_000, headersTimeout: 300, requestTimeout: 300, connectionsCheckingInterval: 50 });
+  server = openServer(log, {}, { keepAliveTimeout: 5_000, headersTimeout: 300, requestTimeout: 300, connectionsCheckingInterval: 50 });
   const app = express();
   app.use(requestLog(log, systemClock), checkHeaders);
   app.get('/slow', async (_req, res) => {
