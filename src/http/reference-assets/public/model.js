@@ -115,7 +115,9 @@ function propertiesOf(root, schema) {
 
 /** The fields of a schema; those of lists of objects and of objects follow theirs as `lines.item`. */
 function readFields(root, schema, prefix = '', depth = 0) {
-  return Object.entries(propertiesOf(root, schema)).flatMap(([name, given]) => {
+  // A record among its changes is shown as such, and its fields where it is listed.
+  const properties = depth === 0 ? propertiesOf(root, schema) : (schema.properties ?? {});
+  return Object.entries(properties).flatMap(([name, given]) => {
     const field = resolve(root, given);
     const inner = field.items === undefined ? field : resolve(root, field.items);
     const own = {
