@@ -227,25 +227,29 @@ async function readCounted(
   total: number,
   wasShort: boolean,
 ): Promise<Found | undefined> {
-  const ranges = await rangesFor(reader, plan, planned, total, wasShort);
+  const found = rangesFor(reader, plan, planned, total, wasShort);
+  const ranges = found instanceof Promise ? await found : found;
   if (ranges === undefined) return undefined;
   const { row, freshness } = await readPage(reader, plan, ranges.of, false);
-  const { records, found } = row;
-  if (sameData(planned, freshness)) return { freshness, records, found, total };
-  return plan.conditions.length === 0 && ranges.ofAnyData ? { freshness, records, found, total: freshness.rowCount } : undefined;
+  const page = { freshness, records: row.records, found: row.found };
+  if (sameData(planned, freshness)) return { ...page, total };
+  return plan.conditions.length === 0 && ranges.ofAnyData ? { ...page, total: freshness.rowCount } : undefined;
 }
 
 /** Pages so many anchors deep are worth having them built; before that, walking there is cheaper. */
 const worthBuilding = 10;
 
-/** Undefined when the anchors turn out to be those of other data. `ofAnyData`: they hold whatever was published meanwhile. */
-async function rangesFor(
+/** `ofAnyData`: they hold whatever was published meanwhile. */
+type Ranges = { readonly of: readonly Range[]; readonly ofAnyData: boolean };
+
+/** Undefined when the anchors turn out to be those of other data. A promise only where anchors are built. */
+function rangesFor(
   reader: Reader,
   plan: ListPlan,
   planned: Freshness,
   total: number,
   wasShort: boolean,
-): Promise<{ of: readonly Range[]; ofAnyData: boolean } | undefined> {
+): Ranges | Promise<Ranges | undefined> {
   const start = firstRow(plan);
   if (start >= total) return { of: noRanges, ofAnyData: false };
   const { every } = reader.anchors;
@@ -254,8 +258,8 @@ async function rangesFor(
     const held = reader.anchors.held(key);
     if (held !== undefined) return { of: anchoredRanges(plan, held), ofAnyData: false };
     if (wasShort || start >= every * worthBuilding) {
-      const built = await reader.anchors.get(key, () => buildAnchors(reader, plan, spacingFor(total, every)));
-      return built === undefined ? undefined : { of: anchoredRanges(plan, built), ofAnyData: false };
+      const building = reader.anchors.get(key, () => buildAnchors(reader, plan, spacingFor(total, every)));
+      return building.then((built) => built && { of: anchoredRanges(plan, built), ofAnyData: false });
     }
   }
   const of = wasShort ? sortedRanges(plan) : carefulRanges(plan, total, planned.rowCount, reader.unknownLook);

@@ -50,9 +50,12 @@ export function sendNotModified({ res, headers }: Reply, tag: string): void {
   res.end();
 }
 
-/** Packs what is worth it, for who takes it. */
-export async function writeBody(req: IncomingMessage, identity: Identity, text: string): Promise<Body> {
-  const length = Buffer.byteLength(text);
+/**
+ * Packs what is worth it, for who takes it. `records`, where given, is the part of the text that PostgreSQL wrote; all else is ASCII.
+ * Counting its bytes alone spares putting the pieces of the text together twice.
+ */
+export async function writeBody(req: IncomingMessage, identity: Identity, text: string, records = text): Promise<Body> {
+  const length = Buffer.byteLength(records) + text.length - records.length;
   if (length <= smallestGzip || !acceptsGzip(req.headers))
     return { tag: tagOf(identity, 'identity'), coding: 'identity', content: text, length };
   const content = await compress(text, { level: gzipLevel });

@@ -190,7 +190,7 @@ async function serveList(service: PublicService, read: ReadContext): Promise<voi
   if (kept !== undefined) return sendList(read, plan, trusted, kept);
   const found = await readList(read.reader, plan);
   const seen = identityOf(read, 'list', plan.normalized, found.freshness);
-  const body = { ...(await writeBody(req, seen, listBody(found, plan))), total: found.total };
+  const body = { ...(await writeBody(req, seen, listBody(found, plan), found.records)), total: found.total };
   read.bodies.keep(body);
   sendList(read, plan, found.freshness, body);
 }

@@ -399,6 +399,22 @@ describe('what is trusted', () => {
     expect(await trusted.get('key', async () => 'unused')).toBe('new');
   });
 
+  it('is at hand without waiting while it may be trusted, and younger when it was seen again', async () => {
+    const clock = testClock();
+    const trusted = openTrusted<{ n: number }>(clock, 1_000, 10_000);
+    const seen = { n: 1 };
+    const reading = trusted.get('key', async () => seen);
+    expect(trusted.held('key')).toBeUndefined();
+    await reading;
+    expect(trusted.held('key')).toBe(seen);
+    clock.advance(600);
+    trusted.put('key', seen, clock.monotonicMs());
+    clock.advance(999);
+    expect(trusted.held('key')).toBe(seen);
+    clock.advance(1);
+    expect(trusted.held('key')).toBeUndefined();
+  });
+
   it('a total has one counter at a time', async () => {
     const totals = openTotals(500);
     const first = totals.claim('a');
