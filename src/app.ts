@@ -8,12 +8,13 @@ import { headersOf, safeHeaders, settled, settleHeaders } from './http/first-hea
 import { invitationPage } from './http/invitation-page.ts';
 import { adoptMessages, type Messages } from './http/messages.ts';
 import { referencePages } from './http/reference-page.ts';
-import { refuseRepeatedHeaders, requestLog } from './http/request-log.ts';
+import { checkHeaders, requestLog } from './http/request-log.ts';
 import { signInRouter } from './http/sign-in.ts';
 import { unsubscribePages } from './http/unsubscribe-page.ts';
 import type { VerifyToken } from './identity/access-token.ts';
 import { startMailSender } from './mail/index.ts';
 import { resumePublications, stopPublications } from './platform/api-schemas/publication.ts';
+import { tendAllIndexes } from './platform/api-schemas/tend-indexes.ts';
 import { startDomainChecks } from './platform/domains/recheck.ts';
 import { platformBase, platformRouter } from './platform/index.ts';
 import { startSubscriptions } from './platform/subscriptions/runner.ts';
@@ -46,7 +47,7 @@ export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   app.set('etag', false);
   app.set('case sensitive routing', true);
   app.set('trust proxy', options.trustProxy ?? false);
-  app.use(requestLog(ctx.log, ctx.clock, safeHeaders()), refuseRepeatedHeaders);
+  app.use(requestLog(ctx.log, ctx.clock, safeHeaders()), checkHeaders);
   const pages = referencePages();
   // First among its neighbours: each of them would look at every public request.
   const usage = options.usage ?? openUsage(ctx);
@@ -78,6 +79,7 @@ async function prune(ctx: Ctx, stopping: AbortSignal): Promise<void> {
   try {
     await ctx.db.control.raw('select prune_expired(), prune_subscriptions(), prune_mails(), prune_drift_events(), prune_api_key_usage()');
     await pruneTombstones(ctx, stopping);
+    await tendAllIndexes(ctx, stopping);
   } catch (error) {
     ctx.log.warn({ err: error }, 'expired rows could not be taken away');
   }

@@ -1,7 +1,7 @@
 // Opens what a running service needs, in order, and closes it in the opposite order: database, ctx, application, listener.
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { type Background, createApp, startBackground } from './app.ts';
@@ -15,6 +15,7 @@ import { type Address, openDb, openKnex } from './db/connect.ts';
 import { type EmbeddedDatabase, startEmbedded } from './db/embedded.ts';
 import { migrate } from './db/migrate.ts';
 import { openMessages } from './http/messages.ts';
+import { openServer, serveBy } from './http/server.ts';
 import { openUsage } from './public/index.ts';
 
 const database = 'portal';
@@ -122,7 +123,7 @@ const reachable = (address: string): string => (address === '0.0.0.0' ? '127.0.0
 export async function startService(config: Config, opened: OpenDatabase, log?: Log): Promise<Service> {
   const { ctx, close } = await openCtx(config, opened, log);
   const messages = openMessages();
-  const server = createServer({ ...messages, keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 60_000 });
+  const server = openServer(ctx.log, messages);
   try {
     const { address, port, family } = await listen(server, config.HOST, config.PORT);
     const host = family === 'IPv6' ? `[${reachable(address)}]` : reachable(address);
@@ -132,7 +133,7 @@ export async function startService(config: Config, opened: OpenDatabase, log?: L
     const stopping = new AbortController();
     const usage = openUsage(running);
     const streams = { stopping: stopping.signal };
-    server.on('request', createApp(running, { trustProxy: config.TRUST_PROXY, streams, usage, messages }));
+    serveBy(server, createApp(running, { trustProxy: config.TRUST_PROXY, streams, usage, messages }));
     const background = await startBackground(running);
     return {
       ctx: running,

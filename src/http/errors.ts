@@ -57,20 +57,16 @@ export function toAppError(error: unknown): AppError {
 
 export const requestIdOf = (res: Response): string => String(res.locals['requestId'] ?? '');
 
+export const errorBody = ({ code, message, details }: AppError, requestId: string): ErrorBody => ({
+  error: { code, message, ...(details.length > 0 && { details }), requestId },
+});
+
 export function sendError(res: Response, error: AppError): void {
   settleHeaders(res);
   for (const [name, value] of Object.entries(error.headers)) res.setHeader(name, value);
   if (error.status === 401) res.setHeader('WWW-Authenticate', 'Bearer');
   res.setHeader('Cache-Control', 'no-store');
-  const body: ErrorBody = {
-    error: {
-      code: error.code,
-      message: error.message,
-      ...(error.details.length > 0 && { details: error.details }),
-      requestId: requestIdOf(res),
-    },
-  };
-  res.status(error.status).json(body);
+  res.status(error.status).json(errorBody(error, requestIdOf(res)));
 }
 
 /** Failures of the service itself go to the log with their cause; that it is busy has none, and callers can make it so. */

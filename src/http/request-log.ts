@@ -43,7 +43,20 @@ export function requestLog(log: Log, clock: Clock, headers: readonly string[] = 
 const single = ['authorization', 'host', 'idempotency-key'];
 const singleLengths = new Set(single.map(({ length }) => length));
 
-export const refuseRepeatedHeaders: RequestHandler = (req, _res, next) => {
+/** What HTTP asks of every request's headers, and ours. */
+export const checkHeaders: RequestHandler = (req, _res, next) => {
+  if (req.headers.host === undefined && req.httpVersion === '1.1') {
+    throw new AppError('BAD_REQUEST', 'The header host is missing', {
+      details: [{ path: 'host', code: 'missing', message: 'Send it' }],
+      headers: { Connection: 'close' },
+    });
+  }
+  if (req.headers.expect !== undefined && !/^100-continue$/i.test(req.headers.expect)) {
+    throw new AppError('BAD_REQUEST', 'What the header expect asks for is not done here', {
+      status: 417,
+      details: [{ path: 'expect', code: 'unmet_expectation', message: 'Leave it out, or send 100-continue' }],
+    });
+  }
   const { rawHeaders } = req;
   let seen = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {

@@ -17,6 +17,7 @@ export { openRecords, type Records } from './records.ts';
 export { type Bindings, EndpointDefinition, operators, SchemaDocument } from './schema-document.ts';
 export { openUsage, type Usage } from './usage.ts';
 export { type Problem, validateDocument } from './validate.ts';
+export { findPredecessor } from './versions.store.ts';
 
 /** Noted instead of the status of an answer that its caller has no whole of. */
 const brokenOff = 500;

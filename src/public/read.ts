@@ -9,7 +9,7 @@ import { readState } from '../warehouse/generation.ts';
 import { tenantSchema } from '../warehouse/tenant-schema.ts';
 import { type AnchorCache, anchorKey, type Built, readAnchors, spacingFor } from './anchors.ts';
 import type { ListPlan, RecordPlan } from './plan.ts';
-import { anchoredRanges, firstRow, mayLackKey, noRanges, plainRanges, type Range, rowsOnPage, sortedRanges } from './ranges.ts';
+import { anchoredRanges, carefulRanges, firstRow, noRanges, type Range, rowsOnPage, skipsRecords, sortedRanges } from './ranges.ts';
 import { anchorsStatement, listStatement, type Place, recordStatement, type Statement } from './sql.ts';
 import type { Statements } from './statements.ts';
 import { type Totals, totalKey } from './totals.ts';
@@ -33,6 +33,8 @@ export type Reader = {
   readonly states: Trusted<Freshness | undefined>;
   readonly totals: Totals;
   readonly anchors: AnchorCache;
+  /** How many records a page is looked for in while nobody knows how many there are. */
+  readonly unknownLook: number;
   readonly statements: Statements;
 };
 
@@ -188,8 +190,9 @@ export async function readList(reader: Reader, plan: ListPlan): Promise<ListRead
         ? await readCounted(reader, plan, planned, planned.rowCount, wasShort)
         : await readFiltered(reader, plan, planned, wasShort);
     if (read === undefined) continue;
-    // Sorted downwards, the page reaches into the records without a value: then it is found another way.
-    if (wasShort || read.found >= rowsOnPage(plan, read.total) || !mayLackKey(plan)) return read;
+    // Sorted downwards, the page reaches into the records without a value; or what fits stands late in the order: then it is found
+    // another way.
+    if (wasShort || read.found >= rowsOnPage(plan, read.total)) return read;
     wasShort = true;
   }
 }
@@ -204,7 +207,8 @@ async function readFiltered(reader: Reader, plan: ListPlan, planned: Freshness, 
     return counted.key === key ? readCounted(reader, plan, planned, counted.total, wasShort) : undefined;
   }
   try {
-    const { row, freshness } = await readPage(reader, plan, plainRanges(plan), true);
+    const ranges = wasShort ? sortedRanges(plan) : carefulRanges(plan, undefined, planned.rowCount, reader.unknownLook);
+    const { row, freshness } = await readPage(reader, plan, ranges, true);
     const total = Number(row.total);
     claim.found({ key: keyFor(reader, plan, freshness), total });
     return { freshness, records: row.records, found: row.found, total };
@@ -248,7 +252,7 @@ function rangesFor(
   const start = firstRow(plan);
   if (start >= total) return { of: noRanges, ofAnyData: false };
   const { every } = reader.anchors;
-  if (every !== undefined && plan.sort.further.length === 0 && total > every && (wasShort || start >= every)) {
+  if (every !== undefined && plan.sort.further.length === 0 && total > every && (wasShort || start >= every || skipsRecords(plan))) {
     const key = anchorKey(keyFor(reader, plan, planned), plan);
     const held = reader.anchors.held(key);
     if (held !== undefined) return { of: anchoredRanges(plan, held), ofAnyData: false };
@@ -257,7 +261,8 @@ function rangesFor(
       return building.then((built) => built && { of: anchoredRanges(plan, built), ofAnyData: false });
     }
   }
-  return { of: wasShort ? sortedRanges(plan) : plainRanges(plan), ofAnyData: true };
+  const of = wasShort ? sortedRanges(plan) : carefulRanges(plan, total, planned.rowCount, reader.unknownLook);
+  return { of, ofAnyData: true };
 }
 
 async function buildAnchors(reader: Reader, plan: ListPlan, every: number): Promise<Built> {

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
+import { inTransaction } from '../db/transaction.ts';
 import type { FoundApiKey } from '../identity/api-key.store.ts';
 import {
   type Authenticate,
@@ -264,7 +265,7 @@ async function describeDraft(tenant: TenantCtx, version: string): Promise<string
     endpoints: draft.endpoints,
     bindings,
     draft: true,
-    previous: (await findPredecessor(tenant, version)) ?? null,
+    previous: (await inTransaction(tenant, (tx) => findPredecessor(tx, tenant.organizationId, version))) ?? null,
   });
 }
 

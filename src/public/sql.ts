@@ -9,7 +9,7 @@ import { quoted } from '../warehouse/table.ts';
 import type { OutputField } from './compile.ts';
 import { type Bind, columnSql, conditionPart, type Part, parameterTypes, whereSql } from './conditions.ts';
 import { type ListPlan, type RecordPlan, sortKey } from './plan.ts';
-import type { Range } from './ranges.ts';
+import { type Range, servedConditions } from './ranges.ts';
 import { recordColumns } from './render-sql.ts';
 import { boundFor, isSteady } from './steady.ts';
 
@@ -50,7 +50,8 @@ export function rangeOrderSql({ column, order }: ListPlan['sort']): string {
 }
 
 /** Finds the ids of a stretch of the list: in an index where there is one. */
-function rangePart(place: Place, { sort, endpoint }: ListPlan, { nulls, from, limit, offset }: Range, isBounded: boolean) {
+function rangePart(place: Place, plan: ListPlan, { by, nulls, from, limit, offset }: Range, isBounded: boolean) {
+  const { sort, endpoint } = plan;
   const [column, way] = [columnSql(sort.column), sort.order === 'asc' ? '>=' : '<='];
   const byId = sort.column.column === 'id';
   const [keyType, idType] = [parameterTypes[sort.column.type], parameterTypes[endpoint.idType]];
@@ -60,12 +61,23 @@ function rangePart(place: Place, { sort, endpoint }: ListPlan, { nulls, from, li
     const isNull = nulls === 'any' || byId ? [] : [`${column} is ${nulls === 'no' ? 'not ' : ''}null`];
     return from === null ? isNull : [...isNull, `t.id ${way} ${bind(from.id, idType)}`];
   };
-  const bound = isBounded ? boundFor(offset + limit) : null;
+  const order = nulls === 'any' ? orderSql(sort) : rangeOrderSql(sort);
+  const source = (conditions: readonly string[], bind: Bind): string => {
+    const plain = `${tableSql(place)}${whereSql([...conditions, ...bounds(bind)])}`;
+    if (by === 'any') return plain;
+    // OFFSET 0 keeps PostgreSQL from walking the order's index; LIMIT from looking at more of it.
+    if (by === 'sort') return `(select * from ${plain} offset 0) as t`;
+    const served = servedConditions(plan);
+    const inside = conditions.filter((_text, at) => served.has(at));
+    const first = `${tableSql(place)}${whereSql([...inside, ...bounds(bind)])} order by ${order} limit ${by}`;
+    return `(select * from ${first}) as t${whereSql(conditions.filter((_text, at) => !served.has(at)))}`;
+  };
+  const bound = isBounded && by === 'any' ? boundFor(offset + limit) : null;
   return {
-    key: `${nulls} ${from === null ? 'first' : 'anchor'} ${bound}`,
+    key: `${by} ${nulls} ${from === null ? 'first' : 'anchor'} ${bound}`,
     values: [...(from === null ? [] : withKey ? [from.key, from.id] : [from.id]), limit, offset],
     text: (conditions: readonly string[], bind: Bind): string => {
-      const list = `select t.id from ${tableSql(place)}${whereSql([...conditions, ...bounds(bind)])} order by ${nulls === 'any' ? orderSql(sort) : rangeOrderSql(sort)}`;
+      const list = `select t.id from ${source(conditions, bind)} order by ${order}`;
       // A subquery's rows are handed on in its order.
       const bounded = bound === null ? list : `select b.id from (${list} limit ${bound}) as b`;
       return `(${bounded} limit ${bind(limit, 'bigint')} offset ${bind(offset, 'bigint')})`;

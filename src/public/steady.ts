@@ -12,12 +12,12 @@ const stretches = new Set(['eq', 'after', 'before', 'gte', 'lte', 'gt', 'lt']);
  * on with the usual sort (indexes.ts). Any values then mean a walk of it from another place.
  */
 export function isSteady({ conditions, sort, endpoint }: Pick<ListPlan, 'conditions' | 'sort' | 'endpoint'>): boolean {
-  if (sort.further.length > 0) return false;
+  if (!isWalkable({ sort, endpoint })) return false;
   const sorted = sort.column.column;
   const [equal, ...others] = conditions.filter(({ column }) => column.column !== sorted);
   const own = conditions.filter(({ column }) => column.column === sorted);
   if (others.length > 0 || !own.every(({ operator, values }) => stretches.has(operator) && values.length === 1)) return false;
-  if (equal === undefined) return hasIndex(sorted, endpoint);
+  if (equal === undefined) return true;
   // A time that equals a day is a range.
   const isOneValue = equal.operator === 'eq' && equal.values.length === 1 && equal.column.type !== 'time' && equal.column.column !== 'id';
   const isDeclared = [...endpoint.filters.values()].some(
@@ -26,9 +26,13 @@ export function isSteady({ conditions, sort, endpoint }: Pick<ListPlan, 'conditi
   return isOneValue && isDeclared && sorted === endpoint.defaultSort.column.column;
 }
 
-/** Of what no version declared, as a view's sort, nothing is known. */
-const hasIndex = (sorted: string, { sorts, defaultSort }: ListPlan['endpoint']): boolean =>
-  sorted === 'id' || sorted === defaultSort.column.column || [...sorts.values()].some(({ column }) => column === sorted);
+/** Whether an index gives the order. Of what no version declared, as a view's sort, nothing is known; several keys are always sorted. */
+export function isWalkable({ sort, endpoint }: Pick<ListPlan, 'sort' | 'endpoint'>): boolean {
+  const sorted = sort.column.column;
+  if (sort.further.length > 0) return false;
+  if (sorted === 'id' || sorted === endpoint.defaultSort.column.column) return true;
+  return [...endpoint.sorts.values()].some(({ column }) => column === sorted);
+}
 
 /** At least `rows`, and one of so few numbers that the statements stay few. */
 export function boundFor(rows: number): number {

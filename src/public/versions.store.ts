@@ -1,7 +1,7 @@
 // Reads the versions of the public interface. The content of a published version never changes, so it is read and compiled
 // once; only its status and sunset are read again and again.
 import type { TenantCtx } from '../core/ctx.ts';
-import { inTransaction } from '../db/transaction.ts';
+import { inTransaction, type Tx } from '../db/transaction.ts';
 import { openByteCache } from './byte-cache.ts';
 import { type CompiledSchema, compileSchema } from './compile.ts';
 import type { Bindings, EndpointDefinition } from './schema-document.ts';
@@ -84,17 +84,14 @@ export const findDraft = (ctx: Pick<TenantCtx, 'db' | 'organizationId'>, version
 
 type PredecessorRow = { readonly version: string; readonly endpoints: EndpointDefinition[]; readonly bindings: Bindings };
 
-/** The published version right before that label, to tell what a draft would change. */
-export const findPredecessor = (ctx: Pick<TenantCtx, 'db' | 'organizationId'>, version: string): Promise<PredecessorRow | undefined> =>
-  inTransaction(ctx, (tx) =>
-    tx('api_schemas')
-      .where('organization_id', ctx.organizationId)
-      .whereNot('status', 'draft')
-      .whereNotNull('bindings')
-      .whereRaw('(length(version), version) < (?, ?)', [version.length, version])
-      .orderByRaw('length(version) desc, version desc')
-      .first<PredecessorRow | undefined>('version', 'endpoints', 'bindings'),
-  );
+/** The published version right before that label, to tell what changed for callers. */
+export const findPredecessor = async (tx: Tx, organizationId: string, version: string): Promise<PredecessorRow | undefined> =>
+  tx('api_schemas')
+    .where('organization_id', organizationId)
+    .whereNot('status', 'draft')
+    .whereRaw('(length(version), version) < (?, ?)', [version.length, version])
+    .orderByRaw('length(version) desc, version desc')
+    .first<PredecessorRow | undefined>('version', 'endpoints', 'bindings');
 
 export type PublishedContent = {
   /** When it is there already. */

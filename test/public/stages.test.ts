@@ -7,7 +7,7 @@ import { type CompiledEndpoint, compileSchema } from '../../src/public/compile.t
 import { nearestName } from '../../src/public/nearest.ts';
 import { acceptsGzip, chooseMediaType, knownTags } from '../../src/public/negotiate.ts';
 import { planList, planRecord } from '../../src/public/plan.ts';
-import { anchoredRanges, plainRanges } from '../../src/public/ranges.ts';
+import { anchoredRanges, carefulRanges, plainRanges } from '../../src/public/ranges.ts';
 import { readQuery, readTarget } from '../../src/public/request.ts';
 import { pageLinks } from '../../src/public/response.ts';
 import { SchemaDocument } from '../../src/public/schema-document.ts';
@@ -233,6 +233,52 @@ describe('the statement', () => {
     expect(text).toContain('wh_x."a""b"');
     expect(text).toContain('t."f""x"');
     expect(text).toContain("-> 'it''s'");
+  });
+});
+
+describe('the way to a page', () => {
+  const way = (query: string, total: number | undefined, rowCount = 1_000_000) =>
+    carefulRanges(plan(query), total, rowCount, 8_000).map(({ by, nulls }) => `${by} ${nulls}`);
+  it.each([
+    ['no filter', 'sort=total', 1_000_000, 'any any'],
+    ['the sorted column itself', 'date_after=2026-01-01&order=asc', 10, 'any any'],
+    ['an equality in the usual order', 'status=open', 10, 'any no'],
+    ['that and the sorted column', 'status=open&date_after=2026-01-01', 10, 'any no'],
+    ['another order than the usual one', 'status=open&sort=total', 200_000, '1024 any'],
+    ['several values', 'status=open&status=paid', 200_000, '1024 no'],
+    ['two equalities', 'status=open&paid=true', 200_000, '1024 no'],
+    ['what is left out', 'date_not=2026-01-01&order=asc', 900_000, '256 any'],
+    ['few of many', 'date_after=2026-01-01&sort=total', 5_000, 'sort any'],
+    ['hardly more', 'date_after=2026-01-01&sort=total', 5_001, '65536 any'],
+    ['none', 'date_after=2026-01-01&sort=total', 0, 'sort any'],
+    ['a later page', 'date_after=2026-01-01&sort=total&page=100', 49_000, 'sort any'],
+    ['nobody knows how many', 'date_after=2026-01-01&sort=total', undefined, '8192 any'],
+  ])('for %s', (_what, query, total, wanted) => {
+    expect(way(query, total)).toEqual([wanted]);
+  });
+
+  it('is free in a table that is no larger than what would be looked at', () => {
+    expect(way('status=open&sort=total', 600, 1_000)).toEqual(['512 any']);
+    expect(way('status=open&sort=total', 300, 1_000)).toEqual(['any any']);
+    expect(way('status=open&sort=total', undefined, 8_000)).toEqual(['any any']);
+  });
+
+  it('sorts what was selected, or looks among so many records, of which the index has picked out what it can', () => {
+    const text = (query: string, total: number) => {
+      const planned = plan(query);
+      return listStatement(place, planned, carefulRanges(planned, total, 1_000_000, 8_000), false)
+        .write()
+        .replaceAll(/\s+/g, ' ');
+    };
+    expect(text('status=open&total_gt=1', 200_000)).toContain(
+      `(select t.id from (select * from wh_x."invoice_1" as t where t."f_status" = $2::text and t."f_trandate" is not null
+        order by t."f_trandate" desc nulls first, t.id desc limit 1024) as t where t."f_total" > $3::numeric
+        order by t."f_trandate" desc nulls first, t.id desc limit $4::bigint offset $5::bigint)`.replaceAll(/\s+/g, ' '),
+    );
+    expect(text('total_gt=1', 10)).toContain(
+      `(select t.id from (select * from wh_x."invoice_1" as t where t."f_total" > $2::numeric offset 0) as t
+        order by t."f_trandate" desc nulls last, t.id desc limit $3::bigint offset $4::bigint)`.replaceAll(/\s+/g, ' '),
+    );
   });
 });
 
