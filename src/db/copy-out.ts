@@ -1,10 +1,10 @@
 // The rows of a COPY … TO STDOUT as they come over the connection, at the pace of whoever takes them. pg-copy-streams makes two
-// objects for each row, which is most of what a row would cost here.
+// objects for each row and leaves what it read to the garbage collector.
 import type { Readable } from 'node:stream';
 import type { Connection, PoolClient } from 'pg';
 
 export type CopyOut = {
-  /** The rows' bytes, cut anywhere; what it gives is its reader's. Throws what PostgreSQL says, also when the connection breaks. */
+  /** The rows' bytes, cut anywhere; each piece is gone when the next is asked for. Throws what PostgreSQL says, also when the connection breaks. */
   readonly pieces: AsyncGenerator<Buffer, void, undefined>;
   /** What PostgreSQL counted; null until it said so, which is before the answer to the next statement. */
   rowCount(): number | null;
@@ -30,7 +30,7 @@ export function openMessages(): { take(given: Buffer): { payload: Buffer; rest: 
       while (at < bytes.length) {
         if (left === 0) {
           if (bytes.length - at < headerBytes) {
-            begun = bytes.subarray(at);
+            begun = Buffer.from(bytes.subarray(at));
             break;
           }
           const letter = bytes[at] as number;
@@ -70,6 +70,11 @@ function standIn(source: Readable, onReadable: () => void): (rest: Buffer) => vo
   };
 }
 
+/** Frees the memory of bytes that have one of their own at once: until the collector finds it, it counts, and calls the collector. */
+function letGo({ buffer, length }: Buffer): void {
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === length) buffer.transfer(0);
+}
+
 /** `client` is the caller's until the rows are read or the connection is destroyed. */
 export function copyOut(client: PoolClient, text: string): CopyOut {
   let source: Readable | undefined;
@@ -106,7 +111,10 @@ export function copyOut(client: PoolClient, text: string): CopyOut {
       }
       const { payload, rest } = take(given);
       if (payload.length > 0) yield payload;
-      if (rest === undefined) continue;
+      if (rest === undefined) {
+        letGo(given);
+        continue;
+      }
       over = true;
       giveBack(rest);
     }

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { CallerCtx, Ctx, RequestCtx } from '../core/ctx.ts';
 import { AppError, type ErrorDetail, notFound } from '../core/errors.ts';
 import { type Permission, signUpPermission } from '../core/permissions.ts';
+import { pickForms, plainWords } from './plain-words.ts';
 
 type Shape = z.ZodObject;
 type Out<S> = S extends z.ZodType ? z.output<S> : undefined;
@@ -131,11 +132,13 @@ const pathText = (path: readonly PropertyKey[]): string =>
   path.map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index === 0 ? '' : '.'}${String(part)}`)).join('');
 
 export const toDetails = (error: z.ZodError): ErrorDetail[] =>
-  error.issues.flatMap((issue) =>
-    issue.code === 'unrecognized_keys'
-      ? issue.keys.map((key) => ({ path: pathText([...issue.path, key]), code: 'unknown_field', message: `${key} is not known here` }))
-      : [{ path: pathText(issue.path), code: issue.code, message: issue.message }],
-  );
+  error.issues
+    .flatMap(pickForms)
+    .flatMap((issue) =>
+      issue.code === 'unrecognized_keys'
+        ? issue.keys.map((key) => ({ path: pathText([...issue.path, key]), code: 'unknown_field', message: `${key} is not known here` }))
+        : [{ path: pathText(issue.path), code: issue.code, message: issue.message }],
+    );
 
 const nothing = z.strictObject({});
 
@@ -163,7 +166,7 @@ function unstorableTexts(raw: unknown): ErrorDetail[] {
 }
 
 function parsePart(schema: z.ZodType, raw: unknown, refuse: (details: ErrorDetail[]) => AppError): unknown {
-  const result = schema.safeParse(raw);
+  const result = schema.safeParse(raw, { error: plainWords });
   const details = [...(result.success ? [] : toDetails(result.error)), ...unstorableTexts(raw)];
   if (result.success && details.length === 0) return result.data;
   throw refuse(details.slice(0, mostDetails));

@@ -28,8 +28,8 @@ export type RowForm = {
 export type RowWriter = {
   readonly head: Buffer;
   /**
-   * Takes the next piece, cut anywhere, and gives out what is finished, in pieces of some 64 KiB. All of them are one place in memory:
-   * a piece must be done with before the next is asked for.
+   * Takes the next piece, cut anywhere, keeps nothing of it, and gives out what is finished, in pieces of some 64 KiB. Those are one
+   * place in memory: each must be done with before the next is asked for.
    */
   write(piece: Uint8Array): Generator<Buffer, void, undefined>;
 };
@@ -139,10 +139,10 @@ export function openRowWriter({ head, cells, end }: RowForm): RowWriter {
     head: Buffer.from(head),
     *write(piece) {
       const last = piece.lastIndexOf(byte.lineFeed) + 1;
-      if (last === 0) return void begun.push(piece);
+      if (last === 0) return void begun.push(Buffer.from(piece));
       const whole = piece.subarray(0, last);
       const input = begun.length === 0 ? whole : Buffer.concat([...begun, whole]);
-      begun = last < piece.length ? [piece.subarray(last)] : [];
+      begun = last < piece.length ? [Buffer.from(piece.subarray(last))] : [];
       yield* writeWhole(input);
     },
   };

@@ -3,6 +3,7 @@
 import type { Ctx } from '../core/ctx.ts';
 import { openAnchors } from './anchors.ts';
 import { type Exports, openExports } from './export.ts';
+import { unknownLookOf } from './ranges.ts';
 import type { Reader } from './read.ts';
 import { openStatements } from './statements.ts';
 import { openTotals } from './totals.ts';
@@ -33,6 +34,7 @@ export function openEngine(ctx: Ctx): Engine {
     states: openTrusted(clock, trustMs, cacheBytes.trusted),
     totals: openTotals(cacheBytes.totals),
     anchors: openAnchors(cacheBytes.anchors, settings.anchorEvery),
+    unknownLook: unknownLookOf(settings),
     statements: openStatements(ctx.db.data, cacheBytes.statements),
   };
   // The other half of the connections stays with the public interface, whatever views ask for.

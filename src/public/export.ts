@@ -15,7 +15,7 @@ import { acceptsGzip, knownTags } from './negotiate.ts';
 import { type ListPlan, planList } from './plan.ts';
 import { asUnavailable, missing, notSynced, timedOut } from './read.ts';
 import { queryTextOf, readQuery } from './request.ts';
-import { gzipLevel, heldTag, sendNotModified, setFreshness, tagOf } from './response.ts';
+import { addFreshness, gzipLevel, heldTag, sendNotModified, tagOf } from './response.ts';
 import { openSnapshot, type Snapshot, totalOf } from './snapshot.ts';
 import { openTurns, type Turns } from './turns.ts';
 
@@ -92,23 +92,21 @@ async function exportWhole(wanted: Export): Promise<void> {
 
 async function sendSnapshot(wanted: Export, snapshot: Snapshot): Promise<void> {
   const { read, type, plan } = wanted;
-  const { req, res } = read.exchange;
+  const { req, res, headers } = read.exchange;
   const identity = identityOf(read, type, plan.normalized, snapshot.freshness);
   const packed = acceptsGzip(req.headers);
   const tag = tagOf(identity, packed ? 'gzip' : 'identity');
   const held = knownTags(req.headers).includes('*') ? tag : heldTag(req, identity);
   if (held !== undefined) {
-    setFreshness(res, snapshot.freshness);
-    return sendNotModified(res, held);
+    addFreshness(read.exchange, snapshot.freshness);
+    return sendNotModified(read.exchange, held);
   }
   const total = await totalOf(snapshot, read.reader, plan);
   const lines = req.method === 'HEAD' ? undefined : await startCopy(snapshot, { plan, total, left: wanted.left, form: forms[type] });
-  setFreshness(res, snapshot.freshness);
-  res.setHeader('ETag', tag);
-  res.setHeader('X-Total-Count', total);
-  res.setHeader('Content-Type', contentTypes[type]);
-  if (packed) res.setHeader('Content-Encoding', 'gzip');
-  res.statusCode = 200;
+  addFreshness(read.exchange, snapshot.freshness);
+  headers.push('ETag', tag, 'X-Total-Count', String(total), 'Content-Type', contentTypes[type]);
+  if (packed) headers.push('Content-Encoding', 'gzip');
+  res.writeHead(200, headers);
   if (lines === undefined) return void res.end();
   const stop = watchOver(wanted, snapshot, lines);
   try {

@@ -82,14 +82,22 @@ const mayImport: Record<string, Record<string, Access>> = {
     core: 'all',
     http: 'all',
     identity: 'all',
-    platform: ['index.ts', 'api-schemas/publication.ts', 'domains/recheck.ts', 'subscriptions/runner.ts', 'subscriptions/unsubscribe.ts'],
+    platform: [
+      'index.ts',
+      'api-schemas/publication.ts',
+      'api-schemas/tend-indexes.ts',
+      'domains/recheck.ts',
+      'subscriptions/runner.ts',
+      'subscriptions/unsubscribe.ts',
+    ],
     mcp: ['server.ts'], // with its first message, since what stands behind it is large
     public: 'door',
     mail: 'door',
     sync: 'door',
   },
-  // What was counted of the last calls is brought to the database after the last one, before it closes.
-  'service.ts': { core: 'all', db: 'all', public: 'door', 'app.ts': 'all', 'config.ts': 'all' },
+  // What was counted of the last calls is brought to the database after the last one, before it closes. The server is made before the
+  // application, of the messages that this one wants.
+  'service.ts': { core: 'all', db: 'all', http: ['messages.ts', 'server.ts'], public: 'door', 'app.ts': 'all', 'config.ts': 'all' },
   // An operator's command does what no route does: it makes an organization and its first key without being anyone.
   'admin.ts': { core: 'all', db: 'all', http: ['fields.ts'], identity: 'all', platform: 'all', 'config.ts': 'all', 'service.ts': 'all' },
   'main.ts': { core: 'all', db: 'all', 'admin.ts': 'all', 'config.ts': 'all', 'service.ts': 'all', demo: ['demo.ts'] },

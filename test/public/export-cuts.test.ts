@@ -9,11 +9,13 @@ import { openKnex } from '../../src/db/connect.ts';
 import { openUsage, type Usage } from '../../src/public/index.ts';
 import { openPace } from '../../src/public/pace.ts';
 import { openTurns } from '../../src/public/turns.ts';
+import { renewMetadata } from '../../src/sync/connection.ts';
 import { applyColumnChanges, dropRetiredTables } from '../../src/warehouse/table.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
+import { field, memoryErp, noSignal, syncWorld } from '../sync/fixture.ts';
 import { type Caller, callerOf, idsOf, loadInvoices, publicApp, publishVersion } from './fixture.ts';
 
 // More than the buffers of a connection hold, so that a caller who doesn't read brings everything to a halt.
@@ -32,7 +34,8 @@ const lines: string[] = [];
 
 async function fill(): Promise<string> {
   const made = await loadInvoices(database.ctx, caller.organizationId, []);
-  await database.ctx.db.data.query(
+  // By the one who has all the time of the world: this much may take longer than a read.
+  await admin.raw(
     `insert into ${schema}.${made} (id, generation, content_hash, f_tranid) select n, 1, '\\x00', repeat('x', ${characters}) from generate_series(1, ${count}) n`,
   );
   await database.ctx.db.data.query(`update ${schema}.record_state set row_count = ${count}`);
@@ -72,19 +75,19 @@ async function serve(exports: Partial<Settings['exports']> = {}): Promise<number
   return (server.address() as AddressInfo).port;
 }
 
-function send(port: number, query: string, more = ''): Socket {
+function send(port: number, query: string, more = '', as = caller, resource = 'invoices'): Socket {
   const socket = connect(port, '127.0.0.1');
   sockets.push(socket);
   socket.on('error', () => undefined);
   socket.write(
-    `GET /api/public/v1/invoices${query} HTTP/1.1\r\nHost: x\r\nAccept: application/x-ndjson\r\n${more}Authorization: Bearer ${caller.secret}\r\nx-tenant-id: ${caller.organizationId}\r\n\r\n`,
+    `GET /api/public/v1/${resource}${query} HTTP/1.1\r\nHost: x\r\nAccept: application/x-ndjson\r\n${more}Authorization: Bearer ${as.secret}\r\nx-tenant-id: ${as.organizationId}\r\n\r\n`,
   );
   return socket;
 }
 
 /** Asks for the whole list and reads nothing but the first piece. */
-async function ask(port: number, query = '?fields=number', more = ''): Promise<{ socket: Socket; head: string }> {
-  const socket = send(port, query, more);
+async function ask(port: number, query = '?fields=number', more = '', as = caller, resource = 'invoices') {
+  const socket = send(port, query, more, as, resource);
   const [first] = (await once(socket, 'data')) as [Buffer];
   socket.pause();
   return { socket, head: first.toString().split('\r\n\r\n')[0] ?? '' };
@@ -275,6 +278,58 @@ describe('while an export stalls', () => {
     await reading;
     expect(endsCleanly(await rest(socket))).toBe(true);
     expect(await dropRetiredTables(database.ctx.db.control, schema, 0)).toBe(1);
+  });
+
+  it('a sync gives its table new columns and swaps it: the one before gives way, the one meanwhile ends whole, and no list waits', async () => {
+    const world = await syncWorld(database.ctx, memoryErp());
+    const records = 10_050;
+    for (let id = 1; id <= records; id += 1) world.erp.put(id, { name: 'x'.repeat(2_500) });
+    expect(await world.sync()).toMatchObject({ status: 'succeeded' });
+    const fields = [{ name: 'name', source: 'name' }];
+    await publishVersion(database.ctx, world.organizationId, { endpoints: [{ name: 'things', recordType: 'thing', fields }] });
+    const reader = { organizationId: world.organizationId, secret: (await makeKey(database.ctx, world.organizationId)).secret };
+    const port = await serve();
+    const before = await ask(port, '', '', reader, 'things');
+    await stalled(1);
+    world.erp.fields = [...world.erp.fields, field('extra')];
+    await renewMetadata(world.tenant, world.erp.connector, noSignal);
+    const during = Promise.withResolvers<Awaited<ReturnType<typeof ask>>>();
+    world.erp.onCall = async ({ operation }) => {
+      if (operation !== 'readPage') return;
+      world.erp.onCall = () => undefined;
+      // Whoever was in the way of the new column is gone before the first page is read.
+      expect(logged('an export was cut off')).toMatchObject([{ reason: 'its table is wanted' }]);
+      during.resolve(await ask(port, '', 'Connection: close\r\n', reader, 'things'));
+      await stalled(1);
+    };
+    const get = callerOf(publicApp(database.ctx), reader);
+    const changes = (await get('/v1/things/changes?limit=1').expect(200)).body.next;
+    const generations: number[] = [];
+    let syncing = true;
+    const reading = (async () => {
+      while (syncing) generations.push(Number((await get('/v1/things?pageSize=1&fields=id').expect(200)).headers['x-data-generation']));
+    })();
+    const run = await world.sync();
+    expect(run).toMatchObject({ status: 'succeeded', generation: '2' });
+    expect((await world.state())?.activeTable).toBe('thing_2');
+    // The run has ended, and who stalls is still there.
+    await stalled(1);
+    expect(logged('an export was cut off')).toHaveLength(1);
+    await until(async () => (generations.at(-1) === 2 ? true : undefined));
+    syncing = false;
+    await reading;
+    expect(generations[0]).toBe(1);
+    // Whoever follows the changes of the old table begins again.
+    const { body } = await get(`/v1/things/changes?since=${changes}`).expect(410);
+    expect(body.error.message).toContain('loaded anew');
+    expect(endsCleanly(await rest(before.socket))).toBe(false);
+    const { socket, head } = await during.promise;
+    expect(head).toContain(`X-Total-Count: ${records}`);
+    expect(await dropRetiredTables(database.ctx.db.control, world.schema, 0)).toBe(0);
+    const text = await rest(socket);
+    expect(endsCleanly(text)).toBe(true);
+    expect(text.match(/"id":"\d+"/g)?.length).toBeGreaterThan(records - 100);
+    expect(await dropRetiredTables(database.ctx.db.control, world.schema, 0)).toBe(1);
   });
 
   it('whoever must change its table has it soon: the export is cut off', async () => {

@@ -355,7 +355,7 @@ describe('a form of rows', () => {
     await client.query(settings.text, [...settings.values]);
     const { pieces: given, rowCount } = copyOut(client, text);
     const chunks: Buffer[] = [];
-    for await (const chunk of given) chunks.push(chunk);
+    for await (const chunk of given) chunks.push(Buffer.from(chunk));
     await client.query('commit');
     client.release();
     expect(rowCount()).toBe(7);
