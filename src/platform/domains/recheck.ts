@@ -4,7 +4,7 @@ import type { Ctx } from '../../core/ctx.ts';
 import { type Recurring, recurring } from '../../core/recurring.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { lookUpTxt } from '../../gateways/dns.ts';
-import type { Author } from '../audit.store.ts';
+import { serviceItself } from '../audit.store.ts';
 import { challengeName } from './check.ts';
 import { settle } from './domains.service.ts';
 import { findDomain } from './domains.store.ts';
@@ -19,17 +19,14 @@ type Due = { organization_id: string; id: string };
 const claim = async (ctx: Ctx, most: number): Promise<Due[]> =>
   (await ctx.db.control.raw<{ rows: Due[] }>('select * from claim_due_domains(?, make_interval(secs => ?))', [most, leaseSeconds])).rows;
 
-const system = { user: { id: null, email: null }, credential: { kind: 'system', id: null } };
-
 async function recheck(ctx: Ctx, { organization_id: organizationId, id }: Due, signal: AbortSignal): Promise<void> {
   const tenant = { ...ctx, organizationId };
-  const author: Author = { organizationId, principal: system, ip: null, requestId: null };
   try {
     const row = await inTransaction(tenant, (tx) => findDomain(tx, organizationId, id));
     if (row === undefined) return;
     const answer = await lookUpTxt(ctx.settings, challengeName(row.hostname), { signal });
     // A look-up cut short says nothing about the domain; its lease ends by itself.
-    if (!signal.aborted) await settle(tenant, author, id, answer, 'background');
+    if (!signal.aborted) await settle(tenant, serviceItself(organizationId), id, answer, 'background');
   } catch (error) {
     // One domain's trouble must not keep the others waiting.
     ctx.log.error({ err: error, domainId: id }, 'a pending domain could not be checked');
