@@ -6,6 +6,7 @@ import { errorHandler, unknownAddress } from './http/errors.ts';
 import type { StreamOptions } from './http/event-stream.ts';
 import { headersOf, safeHeaders, settled, settleHeaders } from './http/first-headers.ts';
 import { invitationPage } from './http/invitation-page.ts';
+import { mcpPath, mcpResource, mcpRouter, metadataPaths, resourceMetadata, type ServeMcp } from './http/mcp.ts';
 import { adoptMessages, type Messages } from './http/messages.ts';
 import { referencePages } from './http/reference-page.ts';
 import { checkHeaders, requestLog } from './http/request-log.ts';
@@ -35,8 +36,19 @@ export type AppOptions = {
 function tokenVerifier({ settings, log }: Ctx): VerifyToken {
   let opened: Promise<VerifyToken> | undefined;
   return async (token) => {
-    opened ??= import('./identity/access-token.ts').then(({ openTokenVerifier }) => openTokenVerifier(settings.oidc, log));
+    opened ??= import('./identity/access-token.ts').then(({ openTokenVerifier }) =>
+      openTokenVerifier(settings.oidc, log, [mcpResource(settings.publicUrl)]),
+    );
     return (await opened)(token);
+  };
+}
+
+/** Loaded with the first message, for the same reason. */
+function mcpServer(ctx: Ctx, usage: Usage): ServeMcp {
+  let opened: Promise<ServeMcp> | undefined;
+  return async (...message) => {
+    opened ??= import('./mcp/server.ts').then(({ openMcp }) => openMcp(ctx, usage));
+    return (await opened)(...message);
   };
 }
 
@@ -49,8 +61,9 @@ export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   app.set('trust proxy', options.trustProxy ?? false);
   app.use(requestLog(ctx.log, ctx.clock, safeHeaders()), checkHeaders);
   const pages = referencePages();
-  // First among its neighbours: each of them would look at every public request.
   const usage = options.usage ?? openUsage(ctx);
+  const verify = tokenVerifier(ctx);
+  // First among its neighbours: each of them would look at every public request.
   app.use('/api/public', publicHandler(ctx, { referencePage: pages.public, sessionCookie, headersOf, settleHeaders, usage }));
   app.use(settled);
   app.use('/reference-assets', pages.assets);
@@ -64,7 +77,9 @@ export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   app.post('/unsubscribe', links.unsubscribe);
   app.post('/unsubscribe/undo', links.resubscribe);
   app.use('/auth', signInRouter(ctx));
-  app.use(platformBase, platformRouter(ctx, tokenVerifier(ctx), options.streams ?? {}));
+  app.use(platformBase, platformRouter(ctx, verify, options.streams ?? {}));
+  app.get(metadataPaths, resourceMetadata(ctx));
+  app.use(mcpPath, mcpRouter(ctx, verify, mcpServer(ctx, usage)));
   app.use(unknownAddress);
   app.use(errorHandler(ctx.log));
   return app;

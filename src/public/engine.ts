@@ -7,14 +7,18 @@ import { unknownLookOf } from './ranges.ts';
 import type { Reader } from './read.ts';
 import { openStatements } from './statements.ts';
 import { openTotals } from './totals.ts';
-import { openTrusted } from './trusted.ts';
+import { openTrusted, type Trusted } from './trusted.ts';
 import { openTurns, type Turns } from './turns.ts';
+import { openPublishedContent, type PublishedContent, type VersionState } from './versions.store.ts';
 
 export type Engine = {
   readonly exports: Exports;
   /** Of reads that no version declared and no index may serve. */
   readonly freeReads: Turns;
   readonly readerOf: (organizationId: string) => Reader;
+  /** By `<organization id>/<version>`. */
+  readonly versions: Trusted<VersionState | undefined>;
+  readonly content: PublishedContent;
 };
 
 const engines = new WeakMap<Ctx['db'], Engine>();
@@ -39,6 +43,8 @@ export function openEngine(ctx: Ctx): Engine {
     exports: openExports(ctx),
     freeReads: openTurns({ running: half, waiting: 8 * half, limitMs: settings.readTimeoutMs }, 'reads of this kind'),
     readerOf: (organizationId) => ({ ...shared, organizationId }),
+    versions: openTrusted(clock, trustMs, cacheBytes.trusted),
+    content: openPublishedContent(cacheBytes.versions),
   };
   engines.set(ctx.db, engine);
   return engine;

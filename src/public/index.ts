@@ -7,7 +7,7 @@ import { answer, openPublicService } from './serve.ts';
 import type { Usage } from './usage.ts';
 
 export { readAvailable } from './available.ts';
-export { type Available, bindDocument } from './bind.ts';
+export { type Available, bindDocument, sourceOf } from './bind.ts';
 export { type Change, compareVersions } from './compare.ts';
 export { indexesOf } from './indexes.ts';
 export { describeVersion } from './openapi.ts';
@@ -15,6 +15,7 @@ export { type Proof, proveVersion } from './prove.ts';
 export type { QueryProblem, RecordQuery } from './record-query.ts';
 export { openRecords, type Records } from './records.ts';
 export { type Bindings, EndpointDefinition, operators, SchemaDocument } from './schema-document.ts';
+export { DescribeInput, GetInput, openRecordTools, QueryInput, type RecordTools, type ToolAccess } from './tools.ts';
 export { openUsage, type Usage } from './usage.ts';
 export { type Problem, validateDocument } from './validate.ts';
 export { findPredecessor } from './versions.store.ts';

@@ -3,7 +3,6 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
-import { AppError } from '../core/errors.ts';
 import { inTransaction } from '../db/transaction.ts';
 import type { FoundApiKey } from '../identity/api-key.store.ts';
 import {
@@ -25,6 +24,7 @@ import { exportTypes, serveExport } from './export.ts';
 import { type ListBodies, type ListBody, openListBodies } from './list-bodies.ts';
 import { describeVersion } from './openapi.ts';
 import { type ListPlan, planRecord, type RecordPlan } from './plan.ts';
+import { assertNotRetired, assertPublished, findPublished, nothingHere, versionKey } from './published.ts';
 import { type Freshness, readList, readRecord } from './read.ts';
 import { parameterProblem, queryTextOf, type ReadTarget, readQuery, readTarget, refuseParameters } from './request.ts';
 import {
@@ -40,18 +40,9 @@ import {
   sendNotModified,
   writeBody,
 } from './response.ts';
-import { openTrusted, type Trusted } from './trusted.ts';
 import { openUnderstandList, type UnderstandList } from './understood.ts';
 import { isRecordId } from './values.ts';
-import {
-  findDraft,
-  findPredecessor,
-  findVersion,
-  isVersionLabel,
-  openPublishedContent,
-  type PublishedContent,
-  type VersionState,
-} from './versions.store.ts';
+import { findDraft, findPredecessor, isVersionLabel, type VersionState } from './versions.store.ts';
 
 /** Many proxies and clients refuse answers with more than 4 to 8 KiB of headers; a long query would be repeated four times. */
 const longestLink = 3_000;
@@ -60,8 +51,6 @@ const longestLink = 3_000;
 export type PublicService = {
   readonly ctx: Ctx;
   readonly authenticate: Authenticate;
-  readonly versions: Trusted<VersionState | undefined>;
-  readonly content: PublishedContent;
   readonly bodies: ListBodies;
   readonly engine: Engine;
   readonly understand: UnderstandList;
@@ -72,16 +61,13 @@ export type PublicService = {
 type Caller = Pick<ReadContext, 'tenant' | 'scopes' | 'reader'>;
 
 export function openPublicService(ctx: Ctx): PublicService {
-  const { clock, settings } = ctx;
-  const { cacheBytes, trustMs } = settings;
+  const { cacheBytes } = ctx.settings;
   const engine = openEngine(ctx);
   /** A key that is trusted is the same object until it is read again. */
   const callers = new WeakMap<FoundApiKey, Caller>();
   return {
     ctx,
     authenticate: openAuthenticate(ctx),
-    versions: openTrusted(clock, trustMs, cacheBytes.trusted),
-    content: openPublishedContent(cacheBytes.versions),
     bodies: openListBodies(cacheBytes.bodies),
     engine,
     understand: openUnderstandList(cacheBytes.statements),
@@ -95,12 +81,6 @@ export function openPublicService(ctx: Ctx): PublicService {
     },
   };
 }
-
-/** The same words for whatever is not there, so that no answer tells one reason from another. */
-const nothingHere = (): AppError =>
-  new AppError('NOT_FOUND', 'There is nothing at this address', {
-    details: [{ path: '', code: 'not_found', message: 'There is nothing at this address' }],
-  });
 
 export async function answer(service: PublicService, exchange: Exchange): Promise<void> {
   const { req } = exchange;
@@ -117,37 +97,17 @@ export async function answer(service: PublicService, exchange: Exchange): Promis
   const caller = service.callerOf(key);
   if (target.kind === 'description') return describe(service, exchange, caller.tenant, key, target.version);
   const { tenant } = caller;
-  const state = service.versions.held(versionKey(tenant, target.version)) ?? (await findPublished(service, tenant, target.version));
+  const { versions, content } = service.engine;
+  const state = versions.held(versionKey(tenant, target.version)) ?? (await findPublished(service.engine, tenant, target.version));
   assertPublished(state);
   exchange.onTarget(state.version, '');
-  const schema = service.content.held(state.id) ?? (await service.content.compiled(tenant, state.id));
+  const schema = content.held(state.id) ?? (await content.compiled(tenant, state.id));
   const endpoint = findEndpoint(exchange, state, schema, target);
   addDeprecation(exchange, state, exchange.baseUrl, endpoint.name);
   const { scopes, reader } = caller;
   const read: ReadContext = { exchange, tenant, scopes, reader, version: state.version, endpoint, bodies: service.bodies };
   if (target.kind === 'list') await serveList(service, read);
   else await (target.kind === 'changes' ? serveChanges(read) : serveRecord(read, target.id));
-}
-
-const versionKey = ({ organizationId }: TenantCtx, version: string): string => `${organizationId}/${version}`;
-
-function assertPublished({ status }: VersionState): void {
-  if (status === 'draft') throw nothingHere();
-}
-
-/** A version that was ever published. Throws 404. */
-async function findPublished(service: PublicService, tenant: TenantCtx, version: string): Promise<VersionState> {
-  if (!isVersionLabel(version)) throw nothingHere();
-  const state = await service.versions.get(versionKey(tenant, version), () => findVersion(tenant, version));
-  if (state === undefined) throw nothingHere();
-  assertPublished(state);
-  return state;
-}
-
-function assertNotRetired({ status }: VersionState): void {
-  if (status !== 'retired') return;
-  const message = 'This version has been retired; its answers have ended';
-  throw new AppError('NOT_FOUND', message, { status: 410, details: [{ path: 'version', code: 'version_retired', message }] });
 }
 
 function findEndpoint(exchange: Exchange, state: VersionState, { endpoints }: CompiledSchema, target: ReadTarget): CompiledEndpoint {
@@ -243,12 +203,16 @@ async function describe(
       text,
     );
   }
-  const state = await findPublished(service, tenant, version);
+  const state = await findPublished(service.engine, tenant, version);
   exchange.onTarget(state.version, '');
   assertNotRetired(state);
   addDeprecation(exchange, state, baseUrl, null);
   assertDescriptionParameters(req);
-  await sendJson(exchange, [tenant.organizationId, scopes, 'description', state.id], await service.content.description(tenant, state.id));
+  await sendJson(
+    exchange,
+    [tenant.organizationId, scopes, 'description', state.id],
+    await service.engine.content.description(tenant, state.id),
+  );
 }
 
 /** However it is spelled; what can't be read is refused afterwards. */

@@ -8,27 +8,21 @@ import { previewTemplate } from '../../templates/index.ts';
 import { templateData } from '../subscriptions/content.ts';
 import { readTable } from '../subscriptions/read-view.ts';
 import { findViewOfCaller } from '../subscriptions/sight.ts';
-import { sourcesOf } from './sources.ts';
+import { sourcesOf, withoutLabels } from './sources.ts';
 import { unknownRecordType } from './targets.ts';
 import type { Preview, PreviewInput } from './templates.schemas.ts';
 import { checkSubject, getTemplateRow, partsOf } from './templates.service.ts';
 
-type Json = Record<string, unknown>;
+type Json = Readonly<Record<string, unknown>>;
 
-/** A record by its fields, and the labels of its references and lists by the same names. */
-async function readRecord(ctx: RequestCtx, recordType: string, recordId: string): Promise<{ record: Json; labels: Json }> {
+async function readRecord(ctx: RequestCtx, recordType: string, recordId: string): Promise<ReturnType<typeof withoutLabels>> {
   const available = await readAvailable(ctx);
   if (!Object.hasOwn(available, recordType)) throw invalid('The record is not there', [unknownRecordType('recordType')]);
   const sources = [...sourcesOf(available, recordType).keys()];
   const text = await openRecords(ctx).get(ctx, recordType, recordId, sources);
   if (text === undefined)
     throw invalid('The record is not there', [{ path: 'recordId', code: 'unknown_record', message: 'No synced record has this id' }]);
-  const values = Object.entries(parseExact(text) as Json);
-  const isLabel = (source: string): boolean => source.endsWith('.name');
-  return {
-    record: Object.fromEntries(values.filter(([source]) => !isLabel(source))),
-    labels: Object.fromEntries(values.filter(([source]) => isLabel(source)).map(([source, value]) => [source.slice(0, -5), value])),
-  };
+  return withoutLabels(parseExact(text) as Json);
 }
 
 /** What a mail of a subscription to this view would be made of. */
