@@ -16,6 +16,8 @@ export type Settings = {
     readonly outboxFolder: string;
     /** A larger file is not sent. */
     readonly mostAttachmentBytes: number;
+    /** Of one organization, within any 24 hours. */
+    readonly mostSubscriptionMailsPerDay: number;
   };
   /** Resolvers for looking up customers' domains, as address or address:port; empty means the system's. */
   readonly dnsServers: readonly string[];

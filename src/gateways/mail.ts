@@ -8,7 +8,7 @@ import { deliver } from './smtp.ts';
 
 /** Never throws; every wait in it is bounded. */
 export async function sendMail(
-  settings: Omit<Settings['mail'], 'mostAttachmentBytes'>,
+  settings: Pick<Settings['mail'], 'smtpUrl' | 'from' | 'outboxFolder'>,
   mail: Mail,
   options: SendOptions,
 ): Promise<MailOutcome> {

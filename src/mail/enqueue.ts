@@ -5,7 +5,8 @@ import type { TenantCtx } from '../core/ctx.ts';
 import { newId } from '../core/id.ts';
 import type { Tx } from '../db/transaction.ts';
 import { type Attachment, checkMail, type Mail } from '../gateways/compose-mail.ts';
-import { type AttachmentRow, deleteQueued, findMailId, insertAttachment, insertMail, type MailRow } from './outgoing-mails.store.ts';
+import type { AttachmentRow, MailRow } from './outgoing-mails.store.ts';
+import * as store from './outgoing-mails.store.ts';
 
 export type NewMail = Pick<Mail, 'to' | 'subject' | 'text' | 'html' | 'unsubscribeUrl' | 'attachments'> & {
   /** What sends it, such as `invitation`; for operators. */
@@ -52,7 +53,7 @@ export async function enqueueMail(tx: Tx, ctx: Queue, mail: NewMail): Promise<st
     unsubscribeUrl: mail.unsubscribeUrl,
     attachments: (mail.attachments ?? []).map((attachment) => ({ ...attachment, content: attachment.content.toString('base64') })),
   };
-  const added = await insertMail(tx, ctx.organizationId, {
+  const added = await store.insertMail(tx, ctx.organizationId, {
     id,
     kind: mail.kind,
     recipient: mail.to.address,
@@ -62,7 +63,7 @@ export async function enqueueMail(tx: Tx, ctx: Queue, mail: NewMail): Promise<st
     attachment_id: mail.sharedAttachmentId ?? null,
   });
   if (added) return id;
-  const there = await findMailId(tx, ctx.organizationId, messageId);
+  const there = await store.findMailId(tx, ctx.organizationId, messageId);
   if (there === undefined) throw new Error('another organization has used this Message-ID');
   return there;
 }
@@ -73,7 +74,7 @@ export async function storeAttachment(tx: Tx, ctx: Queue, attachment: Attachment
   const packed = (await pack(attachment.content)).toString('base64');
   const { filename, contentType } = attachment;
   const row = { id, filename, content_type: contentType, content: ctx.keyring.seal(packed, attachmentBinding(id)) };
-  await insertAttachment(tx, ctx.organizationId, row);
+  await store.insertAttachment(tx, ctx.organizationId, row);
   return id;
 }
 
@@ -82,9 +83,13 @@ async function openAttachment(ctx: Pick<TenantCtx, 'keyring'>, row: AttachmentRo
   return { filename: row.filename, contentType: row.content_type, content: await unpack(packed) };
 }
 
+/** How many mails of this kind were queued within 24 hours, whatever became of them; `most` stands for more too. */
+export const countMailsOfDay = (tx: Tx, ctx: Pick<TenantCtx, 'organizationId'>, kind: string, most: number): Promise<number> =>
+  store.countMailsOfDay(tx, ctx.organizationId, kind, most);
+
 /** Takes a mail back that has not left yet; false for one that is on its way and past recalling. */
 export const recallMail = async (tx: Tx, ctx: Pick<TenantCtx, 'organizationId'>, id: string): Promise<boolean> =>
-  (await deleteQueued(tx, ctx.organizationId, id)) === 1;
+  (await store.deleteQueued(tx, ctx.organizationId, id)) === 1;
 
 /** The mail as it leaves. Throws UnreadableBox when its key is gone. */
 export async function openMail(ctx: Pick<TenantCtx, 'keyring'>, row: MailRow, shared: AttachmentRow | undefined): Promise<Mail> {

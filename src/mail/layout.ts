@@ -73,8 +73,8 @@ export function withSmallPrint(html: string, { notes = [], smallLink }: Pick<Mai
   const print = `<hr style="border:0;border-top:1px solid #d5dae1;margin:24px 0 12px">
 ${[...notes.map(note), ...(smallLink === undefined ? [] : [smallLinkHtml(smallLink)])].join('\n')}
 `;
-  const end = html.toLowerCase().lastIndexOf('</body>');
-  return end < 0 ? `${html}\n${print}` : `${html.slice(0, end)}${print}${html.slice(end)}`;
+  const end = [...html.matchAll(/<\/body>/gi)].at(-1)?.index;
+  return end === undefined ? `${html}\n${print}` : `${html.slice(0, end)}${print}${html.slice(end)}`;
 }
 
 /** Both parts of a mail. */

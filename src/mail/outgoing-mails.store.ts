@@ -36,6 +36,16 @@ export const findMailId = async (tx: Tx, organizationId: string, messageId: stri
   (await tx('outgoing_mails').where({ organization_id: organizationId, message_id: messageId }).first<{ id: string } | undefined>('id'))
     ?.id;
 
+/** Of the last 24 hours, those that wait included; counts no further than `most`. */
+export async function countMailsOfDay(tx: Tx, organizationId: string, kind: string, most: number): Promise<number> {
+  const { rows } = await tx.raw<{ rows: { count: number }[] }>(
+    `select count(*)::int as count from (
+       select from outgoing_mails where organization_id = ? and created_at > now() - interval '24 hours' and kind = ? limit ?) m`,
+    [organizationId, kind, most],
+  );
+  return rows[0]?.count ?? 0;
+}
+
 /** One that is being sent is past recalling. */
 export const deleteQueued = (tx: Tx, organizationId: string, id: string) =>
   tx('outgoing_mails').where({ organization_id: organizationId, id, status: 'queued' }).delete();

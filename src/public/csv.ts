@@ -23,7 +23,14 @@ const carriageReturn = 0x0d;
 const apostrophe = 0x27;
 const lineEnd = '\r\n';
 const needsQuotes = /[",\r\n]/;
-const formulaStarts = new Set(Buffer.from('=+-@\t\r'));
+/**
+ * What a spreadsheet would take for a formula. Some cut off what can't be seen before they look, and some read the wide forms of East
+ * Asian keyboards as the signs themselves.
+ */
+const formula = /^(?:[\t\r\n]|[\s\p{Cc}\p{Cf}\p{Z}]*[=+\-@\uff1d\uff0b\uff0d\uff20])/u;
+/** First bytes, from DEL on, of what can't be seen and of the wide signs. */
+const hides = new Set([0x7f, 0xc2, 0xd8, 0xdb, 0xdc, 0xe0, 0xe1, 0xe2, 0xe3, 0xef, 0xf0, 0xf3]);
+const plainStarts = new Set(Buffer.from('=+-@'));
 
 /** What stands in an unquoted field as in COPY's text. */
 const plain = Uint8Array.from({ length: 256 }, (_, code) =>
@@ -33,13 +40,30 @@ const plain = Uint8Array.from({ length: 256 }, (_, code) =>
 const meantAt = (input: Uint8Array, at: number): number =>
   (input[at] === byte.backslash ? unescaped[input[at + 1] as number] : input[at]) as number;
 
-/** Unquoted, and once more in quotes when something in it needs them; `lead` says what is put before it. */
+/** The text of a cell, made only where its first byte leaves open what it begins with. */
+function textAt(input: Uint8Array, from: number): string {
+  const meant: number[] = [];
+  for (let at = from; input[at] !== byte.tab && input[at] !== byte.lineFeed; at += 1) {
+    const isEscaped = input[at] === byte.backslash;
+    if (isEscaped) at += 1;
+    const code = input[at] as number;
+    meant.push(isEscaped ? (unescaped[code] as number) : code);
+  }
+  return Buffer.from(meant).toString();
+}
+
+function isFormulaAt(input: Uint8Array, at: number): boolean {
+  const first = input[at] as number;
+  if (first > 0x20 && first !== byte.backslash && !hides.has(first)) return plainStarts.has(first);
+  return formula.test(textAt(input, at));
+}
+
+/** Unquoted, and once more in quotes when something in it needs them; `lead` says before which texts an apostrophe is put. */
 const textWriter =
-  (lead: (first: number) => boolean): WriteCell =>
+  (lead: (input: Uint8Array, at: number) => boolean): WriteCell =>
   (cursor, input, output) => {
     let { at, to } = cursor;
-    // A bare tab ends an empty cell; one that the cell begins with is escaped.
-    const led = input[at] !== byte.tab && lead(meantAt(input, at));
+    const led = lead(input, at);
     if (led) output[to++] = apostrophe;
     for (;;) {
       let code = input[at] as number;
@@ -76,7 +100,6 @@ function writeQuoted(cursor: Cursor, input: Uint8Array, output: Uint8Array, led:
   cursor.to = to;
 }
 
-const isFormula = (first: number): boolean => formulaStarts.has(first);
 const writePlainText = textWriter(() => false);
 const writers: Readonly<Record<CellKind, WriteCell>> = {
   text: writePlainText,
@@ -87,10 +110,10 @@ const writers: Readonly<Record<CellKind, WriteCell>> = {
   time: copyTime,
   json: writePlainText,
 };
-const guardedText = textWriter(isFormula);
+const guardedText = textWriter(isFormulaAt);
 
 function nameCell(name: string, guarded: boolean): string {
-  const text = guarded && isFormula(name.charCodeAt(0)) ? `'${name}` : name;
+  const text = guarded && formula.test(name) ? `'${name}` : name;
   return needsQuotes.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

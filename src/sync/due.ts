@@ -11,10 +11,13 @@ export function scheduleProblem(schedule: string, timezone: string): { path: 'sc
   } catch {
     return { path: 'timezone', message: 'must be an IANA time zone such as Europe/London' };
   }
+  const malformed = { path: 'schedule', message: 'must be a cron expression of five fields: minute hour day month weekday' } as const;
+  // The parser would also take nicknames and a single instant.
+  if (schedule.trim().split(/\s+/).length !== 5) return malformed;
   try {
     return parse(schedule, timezone).nextRun() === null ? { path: 'schedule', message: 'never comes due' } : null;
   } catch {
-    return { path: 'schedule', message: 'must be a cron expression of five fields: minute hour day month weekday' };
+    return malformed;
   }
 }
 

@@ -78,6 +78,21 @@ async function script(...args: Parameters<typeof startScriptedServer>): Promise<
   return made;
 }
 
+describe('turns', () => {
+  it('whoever has the fewest mails in hand is next, however many another one queued before', async () => {
+    const many = await Promise.all(Array.from({ length: 4 }, () => enqueue()));
+    const other = { ...tenant(), organizationId: (await makeOrganization(database.ctx)).id };
+    const one = await inTransaction(other, (tx) =>
+      enqueueMail(tx, other, { kind: 'test', to: { address: 'bob@example.test' }, subject: 'Hello', ...words }),
+    );
+    const claimed: (string | undefined)[] = [];
+    for (let n = 0; n < 6; n += 1) claimed.push((await claimMail(database.ctx, newId(), 60_000))?.id);
+    expect([claimed[1], claimed[5]]).toEqual([one, undefined]);
+    expect(claimed.filter((id) => id !== one && id !== undefined).sort()).toEqual([...many].sort());
+    await inTransaction(other, (tx) => tx('outgoing_mails').delete());
+  });
+});
+
 describe('a queued mail', () => {
   it('leaves at once when its transaction commits, and its body is gone from the database', async () => {
     start(tenant(), { ...quick, pollMs: 60_000 });

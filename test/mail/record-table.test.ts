@@ -50,6 +50,8 @@ describe('records in a mail', () => {
     expect(withSmallPrint('<p>Hi</p>', print)).toMatch(
       /^<p>Hi<\/p>\n<hr[\s\S]*Why &amp; how[\s\S]*href="https:\/\/x\.test\/\?a=1&amp;b=&quot;2&quot;"/,
     );
+    // Some letters are longer in lower case, which moves every place behind them.
+    expect(withSmallPrint(`<body>${'\u0130'.repeat(9)}</body>`, print)).toMatch(/\u0130<hr[\s\S]*Unsubscribe<\/a><\/p>\n<\/body>$/);
     expect(withSmallPrint('<html><BODY>Hi</BODY></html>', print)).toMatch(/Hi<hr[\s\S]*Unsubscribe<\/a><\/p>\n<\/BODY><\/html>$/);
   });
 });

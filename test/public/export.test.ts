@@ -403,6 +403,25 @@ describe('a form of rows', () => {
     ];
     for (const [given = '', meant] of cases) expect(guarded(given)).toBe(`${meant}${rest}`);
     expect(written(openCsv(columns, { guardFormulas: true }), [row('\\r=1')])).toContain(`"'\r=1"${rest}`);
+    // Whatever can't be seen and stands before the sign, and its wide forms.
+    const unseen = Array.from({ length: 0x10ffff }, (_, at) => at + 1)
+      .filter((point) => point < 0xd800 || point > 0xdfff)
+      .map((point) => String.fromCodePoint(point))
+      .filter((sign) => /[\s\p{Cc}\p{Cf}\p{Z}]/u.test(sign));
+    const inCopy = (text: string) =>
+      text.replaceAll(/[\b\t\n\v\f\r]/g, (sign) => `\\${{ '\b': 'b', '\t': 't', '\n': 'n', '\v': 'v', '\f': 'f', '\r': 'r' }[sign]}`);
+    const bare = (text: string) => guarded(inCopy(text))?.replace(rest, '').replaceAll('"', '');
+    const formulas = [
+      ...unseen.flatMap((sign) => [`${sign}=1`, ` ${sign}\u200b@x`]),
+      '\uff1d1',
+      '\uff0b1',
+      '\uff0d1',
+      '\uff20x',
+      '\u3000\uff1d1',
+    ];
+    const passed = formulas.filter((text) => !text.includes('\n') && bare(text) !== `'${text}`);
+    expect([passed, written(openCsv(columns, { guardFormulas: true }), [row('\\n=1')])]).toEqual([[], expect.stringContaining(`"'\n=1"`)]);
+    for (const text of [' a=1', '\u3042=1', '\u00e9-1', '\uff0c=', '\u200b', '\\\\=1']) expect(guarded(text)).not.toContain("'");
     expect(written(openCsv(columns), [row('=1+1')])).toBe(`-text,-number,-date,-json,-digits\r\n=1+1${rest}\r\n`);
     expect(openCsv(columns, { guardFormulas: true }).head.toString()).toBe("'-text,'-number,'-date,'-json,'-digits\r\n");
   });

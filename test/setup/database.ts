@@ -25,6 +25,7 @@ export const testSettings: Settings = {
     from: 'Portal Service <portal@example.test>',
     outboxFolder: path.join(tmpdir(), 'portal-outbox'),
     mostAttachmentBytes: 10 << 20,
+    mostSubscriptionMailsPerDay: 100_000,
   },
   dnsServers: [],
   agentCreditsPerMonth: 1_000,

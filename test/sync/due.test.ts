@@ -73,9 +73,12 @@ describe('scheduleProblem', () => {
   it.each(['*/15 * * * *', '0 2 * * 1-5', '0 0 29 2 *', '5,35 8-18 * * *'])('%s is a schedule', (schedule) => {
     expect(scheduleProblem(schedule, 'Europe/London')).toBeNull();
   });
-  it.each(['* * * * * *', 'every day', '61 * * * *', '0 0 31 2 *', '', '* * * *'])('"%s" is none', (schedule) => {
-    expect(scheduleProblem(schedule, 'UTC')?.path).toBe('schedule');
-  });
+  it.each(['* * * * * *', 'every day', '61 * * * *', '@hourly', '2099-01-01T00:00:00', '0 0 31 2 *', '', '* * * *'])(
+    '"%s" is none',
+    (schedule) => {
+      expect(scheduleProblem(schedule, 'UTC')?.path).toBe('schedule');
+    },
+  );
   it('a time zone that is none', () => {
     expect(scheduleProblem('0 2 * * *', 'Mars/Olympus')?.path).toBe('timezone');
   });

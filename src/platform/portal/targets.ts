@@ -8,7 +8,8 @@ import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { type Available, readAvailable } from '../../public/index.ts';
 
 export const isHttpsUrl = (text: string): boolean => {
-  if (!/^https:\/\/[^\s\\]+$/.test(text) || !URL.canParse(text)) return false;
+  // What can't be seen or would end an attribute is written as percent escapes.
+  if (!/^https:\/\/[^\s\p{C}\p{Z}\\"'<>]+$/u.test(text) || !URL.canParse(text)) return false;
   const { protocol, username, password } = new URL(text);
   return protocol === 'https:' && username === '' && password === '';
 };

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute } from '../../http/route.ts';
+import { previewOf } from './preview.ts';
 import { kinds, NewTemplate, Preview, PreviewInput, Template, TemplateChange } from './templates.schemas.ts';
 import * as service from './templates.service.ts';
 
@@ -85,14 +86,15 @@ export const templateRoutes = [
     permission: 'portal:update',
     summary: 'Render a template with a synced record',
     description:
-      'Nothing is stored or sent. The template sees `record` (the fields by name), `labels` (what the ERP calls the values of its references ' +
-      'and lists, by the same names), `organization`, `now`, and what `data` adds. With `subject` or `body` unsaved texts are tried. Mistakes ' +
+      'Nothing is stored or sent. The template sees `record` (the fields by name), `labels` (what the ERP ' +
+      'calls the values of its references and lists, by the same names), `organization`, `now`, and what `data` adds; with `viewId` also ' +
+      'what a mail of a subscription to that view is made of: `view`, `columns`, `rows`, `total`, `syncedAt`, `problems`. With `subject` or `body` unsaved texts are tried. Mistakes ' +
       'and missing variables are told in `problems`, with line and column.',
     params: IdParams,
     body: PreviewInput,
     example: { recordType: 'invoice', recordId: '4711', data: { greeting: 'Dear' } },
     response: Preview,
     responseExample: { subject: 'Invoice INV-1', html: '<p>Dear Acme,</p>', problems: [] },
-    handler: (ctx, { params, body: input }) => service.previewOf(ctx, params.id, input),
+    handler: (ctx, { params, body: input }) => previewOf(ctx, params.id, input),
   }),
 ];

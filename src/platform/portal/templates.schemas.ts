@@ -34,6 +34,7 @@ const isShallow = (value: unknown, depth: number): boolean =>
 export const PreviewInput = z.strictObject({
   recordType: z.string().min(1).max(200),
   recordId: z.string().min(1).max(200).describe('The record that fills `record` and `labels`'),
+  viewId: Id.optional().describe('A view that you see, as a mail of a subscription to it would show it'),
   data: z
     .record(z.string().max(100), z.unknown())
     .refine((data) => isShallow(data, maxDepth), `must not be nested deeper than ${maxDepth} levels`)

@@ -1,18 +1,14 @@
 // Templates of an organization. What can't be read is never stored, so that a mail fails by its data at most.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { type ErrorDetail, invalid, notFound } from '../../core/errors.ts';
-import { parseExact } from '../../core/exact-json.ts';
 import { newId } from '../../core/id.ts';
 import { sqlState, violates } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
-import { openRecords, readAvailable } from '../../public/index.ts';
-import { checkTemplate, previewTemplate, type TemplatePart, type TemplateProblem } from '../../templates/index.ts';
+import { checkTemplate, type TemplatePart, type TemplateProblem } from '../../templates/index.ts';
 import { writeAudit } from '../audit.store.ts';
-import { sourcesOf, withoutLabels } from './sources.ts';
-import { unknownRecordType } from './targets.ts';
-import type { NewTemplate, Preview, PreviewInput, TemplateChange, TemplateView } from './templates.schemas.ts';
+import type { NewTemplate, TemplateChange, TemplateView } from './templates.schemas.ts';
 import * as store from './templates.store.ts';
 
 type Texts = { readonly subject: string | null; readonly body: string };
@@ -33,7 +29,7 @@ const view = (row: store.TemplateRow): TemplateView => ({
   updatedAt: instant(row.updated_at),
 });
 
-async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<store.TemplateRow> {
+export async function getTemplateRow(tx: Tx, ctx: RequestCtx, id: string): Promise<store.TemplateRow> {
   const row = await store.findTemplate(tx, ctx.organizationId, id);
   if (row === undefined) throw notFound('Template');
   return row;
@@ -45,7 +41,7 @@ const inLine = ({ part, code, line, column, message }: TemplateProblem): ErrorDe
   message: line === null ? message : `Line ${line}, column ${column}: ${message}`,
 });
 
-function checkSubject(kind: store.TemplateRow['kind'], subject: string | null): void {
+export function checkSubject(kind: store.TemplateRow['kind'], subject: string | null): void {
   if (kind === 'email' && subject === null)
     throw invalid('A mail has a subject', [{ path: 'subject', code: 'subject_needed', message: 'Give the subject of the mail' }]);
   if (kind === 'document' && subject !== null)
@@ -70,7 +66,7 @@ export const listTemplates = (ctx: RequestCtx, page: PageQuery, filter: store.Te
     return toPage(rows.map(view), total, page);
   });
 
-export const getTemplate = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => view(await getRow(tx, ctx, id)));
+export const getTemplate = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => view(await getTemplateRow(tx, ctx, id)));
 
 export async function createTemplate(ctx: RequestCtx, input: NewTemplate) {
   checkSubject(input.kind, input.subject);
@@ -80,19 +76,19 @@ export async function createTemplate(ctx: RequestCtx, input: NewTemplate) {
     await store.insertTemplate(tx, ctx.organizationId, { id, ...input });
     const changes = { key: input.key, kind: input.kind };
     await writeAudit(tx, ctx, { action: 'portal.create-template', target: { type: 'template', id }, changes });
-    return view(await getRow(tx, ctx, id));
+    return view(await getTemplateRow(tx, ctx, id));
   });
 }
 
 export async function changeTemplate(ctx: RequestCtx, id: string, { key, subject, body }: TemplateChange) {
-  const before = await inTransaction(ctx, (tx) => getRow(tx, ctx, id));
+  const before = await inTransaction(ctx, (tx) => getTemplateRow(tx, ctx, id));
   checkSubject(before.kind, subject ?? before.subject);
   if (subject !== undefined || body !== undefined) await checkTexts(ctx, { subject: subject ?? null, body: body ?? '' });
   return inOne(ctx, async (tx) => {
-    await getRow(tx, ctx, id);
+    await getTemplateRow(tx, ctx, id);
     const columns = { ...(key !== undefined && { key }), ...(subject !== undefined && { subject }), ...(body !== undefined && { body }) };
     if (Object.keys(columns).length > 0) await store.updateTemplate(tx, ctx.organizationId, id, columns);
-    const after = await getRow(tx, ctx, id);
+    const after = await getTemplateRow(tx, ctx, id);
     const changes = { key: after.key, kind: after.kind, changed: Object.keys(columns) };
     await writeAudit(tx, ctx, { action: 'portal.update-template', target: { type: 'template', id }, changes });
     return view(after);
@@ -101,7 +97,7 @@ export async function changeTemplate(ctx: RequestCtx, id: string, { key, subject
 
 export const deleteTemplate = (ctx: RequestCtx, id: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
-    const { key, kind } = await getRow(tx, ctx, id);
+    const { key, kind } = await getTemplateRow(tx, ctx, id);
     if ((await store.deleteTemplate(tx, ctx.organizationId, id)) === 0) throw notFound('Template');
     await writeAudit(tx, ctx, { action: 'portal.delete-template', target: { type: 'template', id }, changes: { key, kind } });
   }).catch((error: unknown) => {
@@ -109,32 +105,3 @@ export const deleteTemplate = (ctx: RequestCtx, id: string): Promise<void> =>
     if (sqlState(error) !== '23503' && sqlState(error) !== '23001') throw error;
     throw invalid('The template is in use', [{ path: '', code: 'in_use', message: 'A subscription uses it' }]);
   });
-
-async function readRecord(ctx: RequestCtx, recordType: string, recordId: string): Promise<ReturnType<typeof withoutLabels>> {
-  const available = await readAvailable(ctx);
-  if (!Object.hasOwn(available, recordType)) throw invalid('The record is not there', [unknownRecordType('recordType')]);
-  const sources = [...sourcesOf(available, recordType).keys()];
-  const text = await openRecords(ctx).get(ctx, recordType, recordId, sources);
-  if (text === undefined)
-    throw invalid('The record is not there', [{ path: 'recordId', code: 'unknown_record', message: 'No synced record has this id' }]);
-  return withoutLabels(parseExact(text) as Readonly<Record<string, unknown>>);
-}
-
-export async function previewOf(ctx: RequestCtx, id: string, input: PreviewInput): Promise<Preview> {
-  const row = await inTransaction(ctx, (tx) => getRow(tx, ctx, id));
-  const subject = input.subject ?? row.subject;
-  checkSubject(row.kind, subject);
-  const { slug, name } = ctx.principal.organization;
-  const data = { ...input.data, ...(await readRecord(ctx, input.recordType, input.recordId)), organization: { slug, name } };
-  const { texts, problems } = await previewTemplate({
-    organizationId: ctx.organizationId,
-    parts: partsOf({ subject, body: input.body ?? row.body }),
-    data,
-    now: ctx.clock.now(),
-  });
-  return {
-    subject: subject === null ? null : (texts.subject ?? null),
-    html: texts.body ?? null,
-    problems: problems.map(({ part, ...problem }) => ({ path: part === 'subject' ? 'subject' : 'body', ...problem })),
-  };
-}

@@ -9,6 +9,7 @@ import { nextSlot } from '../../sync/index.ts';
 import { serviceItself, writeAudit } from '../audit.store.ts';
 import type { ViewRow } from '../views/views.store.ts';
 import type { About, SlotContent } from './content.ts';
+import { whyNoMore } from './daily-bound.ts';
 import * as store from './deliveries.store.ts';
 import { findViewForOwner } from './sight.ts';
 import { findSubscription, insertLink, type SubscriptionRow, updateSubscription } from './subscriptions.store.ts';
@@ -70,6 +71,8 @@ async function findWork(tx: Tx, ctx: TenantCtx, slot: store.SlotRow): Promise<Sl
   if (slot.trigger === 'schedule' && !subscription.enabled) return 'The subscription was switched off';
   if (isOvertaken(slot, subscription, ctx.clock.now())) return 'The service could not send it before the next slot was due';
   if (slot.attempts > waitsMs.length + 1) return 'Every attempt ended before it could be reported';
+  const noMore = await whyNoMore(tx, ctx);
+  if (noMore !== undefined) return noMore;
   const view = await findViewForOwner(tx, organizationId, viewId, ownerId);
   if (view === undefined) {
     if (subscription.enabled) await switchOff(tx, organizationId, subscription.id);

@@ -8,6 +8,7 @@ import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { messageIdFor, recallMail } from '../../mail/index.ts';
 import { writeAudit } from '../audit.store.ts';
+import { whyNoMore } from './daily-bound.ts';
 import * as store from './deliveries.store.ts';
 import { getRow, lockOwnRow } from './sight.ts';
 import type { DeliveryView } from './subscriptions.schemas.ts';
@@ -32,7 +33,10 @@ type Due = { readonly subscriptionId: string; readonly trigger: store.Trigger; r
 const messageIdOf = (settings: TenantCtx['settings'], subscriptionId: string, slot: string, recipientId: string): string =>
   messageIdFor(settings, createHash('sha256').update([subscriptionId, slot, recipientId].join(' ')).digest('hex').slice(0, 40));
 
-/** Makes a slot with one delivery for each address on the list; undefined when the time of the schedule has one. */
+/**
+ * Makes a slot with one delivery for each address on the list; undefined when the time of the schedule has one. Where the organization
+ * may send no more today, the slot says so and has no delivery, as many slots would leave many rows.
+ */
 export async function openSlot(
   tx: Tx,
   ctx: Pick<TenantCtx, 'organizationId' | 'settings'>,
@@ -40,6 +44,11 @@ export async function openSlot(
 ): Promise<string | undefined> {
   const id = newId();
   if (!(await store.insertSlot(tx, ctx.organizationId, { id, subscriptionId, trigger, slot }))) return undefined;
+  const noMore = await whyNoMore(tx, ctx);
+  if (noMore !== undefined) {
+    await store.refuseSlot(tx, ctx.organizationId, id, noMore);
+    return id;
+  }
   const time = trigger === 'manual' ? id : slot.toISOString();
   const recipients = await listRecipients(tx, ctx.organizationId, [subscriptionId]);
   const deliveries = recipients.map((recipient) => ({
@@ -64,6 +73,8 @@ export const sendNow = (ctx: RequestCtx, id: string) =>
       throw new AppError('RATE_LIMIT_EXCEEDED', `A subscription is sent by hand at most ${mostSlotsByHandAndHour} times an hour`, {
         headers: { 'Retry-After': '3600' },
       });
+    const noMore = await whyNoMore(tx, ctx);
+    if (noMore !== undefined) throw new AppError('RATE_LIMIT_EXCEEDED', noMore, { headers: { 'Retry-After': '3600' } });
     const slot = ctx.clock.now();
     const slotId = await openSlot(tx, ctx, { subscriptionId: id, trigger: 'manual', slot });
     if (slotId === undefined) throw new Error('a slot by hand was not made');

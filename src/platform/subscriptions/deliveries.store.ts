@@ -33,6 +33,10 @@ export async function insertSlot(tx: Tx, organizationId: string, { id, subscript
   return rowCount === 1;
 }
 
+/** One that nobody works on. */
+export const refuseSlot = (tx: Tx, organizationId: string, id: string, error: string) =>
+  tx('subscription_slots').where({ organization_id: organizationId, id }).update({ status: 'failed', error });
+
 type NewDelivery = { readonly recipient_id: string; readonly message_id: string; readonly status: 'queued' | 'skipped' };
 type OfSlot = { readonly slotId: string; readonly subscriptionId: string };
 export async function insertDeliveries(tx: Tx, organizationId: string, of: OfSlot, rows: readonly NewDelivery[]): Promise<void> {

@@ -27,7 +27,7 @@ async function labelOf(tenant: TenantCtx, { record_type: recordType, columns }: 
 }
 
 /** Throws 503 while the records can't be read. */
-async function readTable(records: Records, tenant: TenantCtx, view: ViewRow): Promise<FoundView> {
+export async function readTable(records: Records, tenant: TenantCtx, view: ViewRow): Promise<FoundView> {
   const found = await records.list(tenant, queryOf(view), { page: 1, pageSize: mostRecords });
   const label = await labelOf(tenant, view);
   return {

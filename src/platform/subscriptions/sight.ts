@@ -4,19 +4,8 @@ import { AppError, notFound } from '../../core/errors.ts';
 import type { Tx } from '../../db/transaction.ts';
 import { rolePermissions } from '../../identity/principal.ts';
 import { viewerOf } from '../views/views.service.ts';
-import { findVisibleView, isVisible, type ViewRow, whoLooks } from '../views/views.store.ts';
-import { findSubscription, lockSubscription, type Seen, type SubscriptionRow } from './subscriptions.store.ts';
-
-export const seenBy =
-  (ctx: Pick<RequestCtx, 'principal'>): Seen =>
-  (query) => {
-    const viewer = viewerOf(ctx);
-    query.where((any) => {
-      any.where('s.owner_id', viewer.userId).orWhereRaw(isVisible, whoLooks(viewer));
-      // Whoever may change members looks after what has lost its owner or its view.
-      if (viewer.keeper) any.orWhereNull('s.owner_id').orWhereNull('s.view_id');
-    });
-  };
+import { findVisibleView, type ViewRow } from '../views/views.store.ts';
+import { findSeenSubscription, lockSubscription, type SeenSubscriptionRow, type SubscriptionRow } from './subscriptions.store.ts';
 
 function refuseStranger(ctx: Pick<RequestCtx, 'principal'>, { owner_id: ownerId }: Pick<SubscriptionRow, 'owner_id'>): void {
   const { userId, keeper } = viewerOf(ctx);
@@ -27,14 +16,14 @@ function refuseStranger(ctx: Pick<RequestCtx, 'principal'>, { owner_id: ownerId 
 }
 
 /** One that the caller may not know of is not there. */
-export async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<SubscriptionRow> {
-  const row = await findSubscription(tx, ctx.organizationId, id, seenBy(ctx));
+export async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<SeenSubscriptionRow> {
+  const row = await findSeenSubscription(tx, ctx.organizationId, viewerOf(ctx), id);
   if (row === undefined) throw notFound('Subscription');
   return row;
 }
 
 /** One that the caller may change; nobody else changes it meanwhile. */
-export async function lockOwnRow(tx: Tx, ctx: RequestCtx, id: string): Promise<SubscriptionRow> {
+export async function lockOwnRow(tx: Tx, ctx: RequestCtx, id: string): Promise<SeenSubscriptionRow> {
   await lockSubscription(tx, ctx.organizationId, id);
   const row = await getRow(tx, ctx, id);
   refuseStranger(ctx, row);

@@ -40,7 +40,7 @@ export type SubscriptionChange = z.output<typeof SubscriptionChange>;
 export const Subscription = z
   .object({
     id: Id,
-    view: z.object({ id: Id, name: z.string() }).nullable().describe('Null once the view was deleted, or its owner no longer sees it'),
+    view: z.object({ id: Id, name: z.string() }).nullable().describe('Null once the view was deleted, and where you do not see it'),
     viewId: Id.nullable(),
     owner: z
       .object({ id: Id, email: z.string(), name: z.string() })

@@ -10,9 +10,10 @@ import { type PageQuery, type PageResult, toPage } from '../../http/page.ts';
 import { nextSlot, scheduleProblem } from '../../sync/index.ts';
 import { writeAudit } from '../audit.store.ts';
 import { findTemplate } from '../portal/templates.store.ts';
+import { viewerOf } from '../views/views.service.ts';
 import { recallMails } from './deliveries.service.ts';
 import { type LastSlotRow, lastSlots } from './deliveries.store.ts';
-import { findViewForOwner, findViewOfCaller, getRow, lockOwnRow, seenBy } from './sight.ts';
+import { findViewForOwner, findViewOfCaller, getRow, lockOwnRow } from './sight.ts';
 import type { NewSubscription, SubscriptionChange, SubscriptionView } from './subscriptions.schemas.ts';
 import * as store from './subscriptions.store.ts';
 
@@ -24,15 +25,15 @@ const disabledWords = {
 
 function view(
   ctx: RequestCtx,
-  row: store.SubscriptionRow,
+  row: store.SeenSubscriptionRow,
   recipients: readonly store.RecipientRow[],
   last: LastSlotRow | undefined,
 ): SubscriptionView {
   const { owner_id: ownerId, view_id: viewId, disabled_reason: reason } = row;
   return {
     id: row.id,
-    // Of a view that its owner no longer sees, not even the name is told.
-    view: viewId === null || reason === 'view_hidden' ? null : { id: viewId, name: row.view_name ?? '' },
+    // Of a view that the caller no longer sees, not even the name is told.
+    view: viewId === null || row.view_name === null ? null : { id: viewId, name: row.view_name },
     viewId,
     owner: ownerId === null ? null : { id: ownerId, email: row.owner_email ?? '', name: row.owner_name ?? '' },
     schedule: row.schedule,
@@ -61,7 +62,7 @@ const lastSlotView = ({ slot, trigger, error, queued, sent, failed, unknown, ski
   error,
 });
 
-async function viewsOf(tx: Tx, ctx: RequestCtx, rows: readonly store.SubscriptionRow[]): Promise<SubscriptionView[]> {
+async function viewsOf(tx: Tx, ctx: RequestCtx, rows: readonly store.SeenSubscriptionRow[]): Promise<SubscriptionView[]> {
   const ids = rows.map(({ id }) => id);
   const recipients = await store.listRecipients(tx, ctx.organizationId, ids);
   const last = await lastSlots(tx, ctx.organizationId, ids);
@@ -69,24 +70,19 @@ async function viewsOf(tx: Tx, ctx: RequestCtx, rows: readonly store.Subscriptio
 }
 
 async function answerOf(tx: Tx, ctx: RequestCtx, id: string): Promise<SubscriptionView> {
-  const row = await store.findSubscription(tx, ctx.organizationId, id);
-  const [made] = row === undefined ? [] : await viewsOf(tx, ctx, [row]);
+  const [made] = await viewsOf(tx, ctx, [await getRow(tx, ctx, id)]);
   if (made === undefined) throw notFound('Subscription');
   return made;
 }
 
 export const listSubscriptions = (ctx: RequestCtx, page: PageQuery, viewId: string | undefined): Promise<PageResult<SubscriptionView>> =>
   inTransaction(ctx, async (tx) => {
-    const { rows, total } = await store.listSubscriptions(tx, ctx.organizationId, page, seenBy(ctx), viewId);
+    const { rows, total } = await store.listSubscriptions(tx, ctx.organizationId, viewerOf(ctx), page, viewId);
     return toPage(await viewsOf(tx, ctx, rows), total, page);
   });
 
 export const getSubscription = (ctx: RequestCtx, id: string): Promise<SubscriptionView> =>
-  inTransaction(ctx, async (tx) => {
-    const [made] = await viewsOf(tx, ctx, [await getRow(tx, ctx, id)]);
-    if (made === undefined) throw notFound('Subscription');
-    return made;
-  });
+  inTransaction(ctx, (tx) => answerOf(tx, ctx, id));
 
 function checkSchedule(schedule: string, timezone: string): void {
   const problem = scheduleProblem(schedule, timezone);

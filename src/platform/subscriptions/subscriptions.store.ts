@@ -3,6 +3,7 @@ import { newId } from '../../core/id.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
+import { isVisible, type Viewer, whoLooks } from '../views/views.store.ts';
 import type { disabledReasons, formats } from './subscriptions.schemas.ts';
 
 type Columns = {
@@ -17,12 +18,13 @@ type Columns = {
 };
 export type SubscriptionRow = Columns & {
   id: string;
-  view_name: string | null;
   owner_email: string | null;
   owner_name: string | null;
   created_at: Date;
   updated_at: Date;
 };
+/** `view_name` is null where the caller does not see the view. */
+export type SeenSubscriptionRow = SubscriptionRow & { view_name: string | null };
 
 const select = (tx: Tx, organizationId: string) =>
   tx('subscriptions as s')
@@ -41,29 +43,40 @@ const select = (tx: Tx, organizationId: string) =>
       's.disabled_reason',
       's.created_at',
       's.updated_at',
-      'v.name as view_name',
       'u.email as owner_email',
       'u.name as owner_name',
     );
-type Query = ReturnType<typeof select>;
-/** Narrows a query to what the caller may know of. */
-export type Seen = (query: Query) => void;
 
-export function listSubscriptions(tx: Tx, organizationId: string, page: PageQuery, seen: Seen, viewId: string | undefined) {
-  const query = select(tx, organizationId).orderBy([
+/** What the viewer may know of, with the names of the views that they see now. */
+const selectSeen = (tx: Tx, organizationId: string, viewer: Viewer) =>
+  select(tx, organizationId)
+    .select(tx.raw(`case when ${isVisible} then v.name end as view_name`, whoLooks(viewer)))
+    .where((any) => {
+      any.where('s.owner_id', viewer.userId).orWhereRaw(isVisible, whoLooks(viewer));
+      // Whoever may change members looks after what has lost its owner or its view.
+      if (viewer.keeper) any.orWhereNull('s.owner_id').orWhereNull('s.view_id');
+    });
+
+export function listSubscriptions(tx: Tx, organizationId: string, viewer: Viewer, page: PageQuery, viewId: string | undefined) {
+  const query = selectSeen(tx, organizationId, viewer).orderBy([
     { column: 's.created_at', order: 'desc' },
     { column: 's.id', order: 'desc' },
   ]);
-  seen(query);
   if (viewId !== undefined) query.where('s.view_id', viewId);
-  return readPage<SubscriptionRow>(query, page);
+  return readPage<SeenSubscriptionRow>(query, page);
 }
 
-export async function findSubscription(tx: Tx, organizationId: string, id: string, seen?: Seen): Promise<SubscriptionRow | undefined> {
-  const query = select(tx, organizationId).where('s.id', id);
-  seen?.(query);
-  return (await query.first()) as SubscriptionRow | undefined;
-}
+export const findSeenSubscription = async (
+  tx: Tx,
+  organizationId: string,
+  viewer: Viewer,
+  id: string,
+): Promise<SeenSubscriptionRow | undefined> =>
+  (await selectSeen(tx, organizationId, viewer).where('s.id', id).first()) as SeenSubscriptionRow | undefined;
+
+/** Whoever may know of it. */
+export const findSubscription = async (tx: Tx, organizationId: string, id: string): Promise<SubscriptionRow | undefined> =>
+  (await select(tx, organizationId).where('s.id', id).first()) as SubscriptionRow | undefined;
 
 /** Nobody else changes it until the transaction ends. */
 export const lockSubscription = (tx: Tx, organizationId: string, id: string) =>

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { newId } from '../../../src/core/id.ts';
 import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
-import { viewBuilders } from './views.ts';
+import { makeView, viewBuilders } from './views.ts';
 
 async function insert(table: string, { sql, organization }: Fixture, row: object): Promise<string> {
   const id = newId();
@@ -116,8 +116,11 @@ export const portalBuilders: BuilderGroup = {
     },
     deleteTemplate: { build: ofTemplate },
     previewTemplate: {
-      build: async (fixture) => ({ ...(await ofTemplate(fixture)), body: { recordType: 'thing', recordId: '7' } }),
-      fields: { 'body.recordType': asBuilt, 'body.recordId': asBuilt, ...texts },
+      build: async (fixture) => ({
+        ...(await ofTemplate(fixture)),
+        body: { recordType: 'thing', recordId: '7', viewId: (await makeView(fixture)).id },
+      }),
+      fields: { 'body.recordType': asBuilt, 'body.recordId': asBuilt, 'body.viewId': asBuilt, ...texts },
       // Nothing is stored.
       auditRows: 0,
       repeatable: true,

@@ -10,13 +10,13 @@ async function team({ organization, sql }: Fixture): Promise<string> {
   return id;
 }
 
-async function view(fixture: Fixture): Promise<{ id: string; teamId: string }> {
+export async function makeView(fixture: Fixture): Promise<{ id: string; teamId: string }> {
   const [id, teamId] = [newId(), await team(fixture)];
   const row = { id, organization_id: fixture.organization.id, owner_id: fixture.owner.id, name: `View ${id}`, record_type: 'thing' };
   await fixture.sql((tx) => tx('views').insert({ ...row, columns: ['title'], visibility: 'organization' }));
   return { id, teamId };
 }
-const ofView = async (fixture: Fixture) => ({ params: { id: (await view(fixture)).id } });
+const ofView = async (fixture: Fixture) => ({ params: { id: (await makeView(fixture)).id } });
 
 const fields = {
   'body.recordType': asBuilt,
@@ -67,7 +67,7 @@ export const viewBuilders: BuilderGroup = {
     getView: { build: ofView },
     updateView: {
       build: async (fixture) => {
-        const { id, teamId } = await view(fixture);
+        const { id, teamId } = await makeView(fixture);
         return { params: { id }, body: { visibility: 'team', teamId } };
       },
       fields,

@@ -311,6 +311,8 @@ describe('/portal/pages', () => {
       { ...text, html: 'x' },
       { type: 'image', url: 'data:image/png;base64,x', alt: 'x' },
       { type: 'link', label: 'x', url: 'javascript:alert(1)' },
+      { type: 'link', label: 'x', url: 'https://example.test/"onmouseover="x' },
+      { type: 'link', label: 'x', url: 'https://example.test/\u202e' },
       { type: 'view', viewId: 'x' },
     ])
       await refused([block]);

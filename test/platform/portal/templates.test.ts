@@ -102,6 +102,30 @@ Bolt &amp; nut: 5
     ]);
   });
 
+  it('shows a view as a mail of a subscription would', async () => {
+    const ask = { name: 'Open <b>', recordType: 'invoice', columns: ['tranid', 'entity.name', 'total'], visibility: 'private' };
+    const viewId = (await w.owner.api('post', '/views', ask)).body.id;
+    const body =
+      '{{ view.name }} {{ total }} {% for row in rows %}{{ row.record.tranid }} {{ row.labels.entity }} {{ row.cells[2] }}{% endfor %} {{ columns[0].source }} {{ record.seq }} {{ gone }}';
+    const { id } = (await make({ subject: '{{ view.name }}', body })).body;
+    const at = `/portal/templates/${id}/preview`;
+    const asked = { recordType: 'invoice', recordId: '7' };
+    expect((await w.owner.api('post', at, { ...asked, viewId })).body).toEqual({
+      subject: 'Open <b>',
+      html: 'Open &lt;b&gt; 1 INV-7\nBcc: eve@example.test &lt;script&gt;Ann&lt;/script&gt; -12345678901234567890.10 tranid 3 ',
+      problems: [expect.objectContaining({ path: 'body', code: 'undefined_variable', message: 'undefined variable: gone' })],
+    });
+    const editor = await w.join('editor');
+    const blind = await w.join(['portal:read', 'portal:update']);
+    const shared = (await w.owner.api('post', '/views', { ...ask, visibility: 'organization' })).body.id;
+    for (const [api, unseen] of [
+      [editor.api, viewId],
+      [blind.api, shared],
+      [w.owner.api, newId()],
+    ] as const)
+      expect(codesOf(await api('post', at, { ...asked, viewId: unseen }))).toEqual(['unknown_view']);
+  });
+
   it('names missing variables, mistakes and limits with their line, and renders what it can', async () => {
     const missing = (await preview({ body: 'a\n{{ record.nothing }}b' })).body;
     expect(missing).toMatchObject({ html: 'a\nb', problems: [{ path: 'body', code: 'undefined_variable', line: 2, column: 4 }] });

@@ -1,9 +1,16 @@
 // From a due slot to mails in a real SMTP server: what they say, and that each leaves once, whatever fails on the way.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createApp } from '../../../src/app.ts';
 import { unavailable } from '../../../src/core/errors.ts';
+import { newId } from '../../../src/core/id.ts';
 import { openDb } from '../../../src/db/connect.ts';
+import { inTransaction } from '../../../src/db/transaction.ts';
+import { claimSlot } from '../../../src/platform/subscriptions/deliveries.store.ts';
 import type { RunnerOptions } from '../../../src/platform/subscriptions/runner.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { loadInvoices } from '../../public/fixture.ts';
+import { apiOf } from '../../setup/api.ts';
+import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { type ScriptStep, startScriptedServer } from '../../setup/smtp.ts';
 import { until } from '../../setup/until.ts';
 import { minuteMs, subscriptionWorld, type World } from './fixture.ts';
@@ -276,6 +283,51 @@ describe('several processes', () => {
     expect(world.mails.delivered.map(({ mail }) => mail.subject)).not.toContain('too late');
     expect(world.mails.delivered).toHaveLength(30);
     expect(new Set(world.mails.delivered.map(({ to }) => to[0])).size).toBe(30);
+  });
+});
+
+describe('organizations', () => {
+  it('take turns: of two, whoever has fewer slots in hand is next', async () => {
+    for (let n = 0; n < 3; n += 1) {
+      const { id } = await world.subscribe({ viewId });
+      expect((await world.owner('post', `/subscriptions/${id}/send`)).status).toBe(202);
+    }
+    const other = await makeOrganization(world.ctx);
+    const secret = (await makeKey(world.ctx, other.id, { permissions: ['write'] })).secret;
+    await loadInvoices(world.ctx, other.id, []);
+    const api = apiOf(world.app, secret);
+    const { id } = await world.subscribe({ viewId: await world.view({}, api) }, api);
+    expect((await api('post', `/subscriptions/${id}/send`)).status).toBe(202);
+    const claimed: (string | undefined)[] = [];
+    for (let n = 0; n < 5; n += 1) claimed.push((await claimSlot(world.ctx, newId(), 60_000))?.organizationId);
+    expect(claimed).toEqual([world.organization.id, other.id, world.organization.id, world.organization.id, undefined]);
+    await inTransaction({ db: world.ctx.db, organizationId: other.id }, (tx) => tx('subscriptions').delete());
+  });
+
+  it('send so many mails a day: then the schedule fails in words without any mail, and by hand it is refused', async () => {
+    const ctx = { ...world.ctx, settings: { ...world.ctx.settings, mail: { ...world.ctx.settings.mail, mostSubscriptionMailsPerDay: 2 } } };
+    const small = apiOf(createApp(ctx), (await makeKey(ctx, world.organization.id, { permissions: ['write'] })).secret);
+    const runner = world.run({}, ctx);
+    const three = { viewId, recipients: ['a@example.test', 'b@example.test', 'c@example.test'] };
+    const scheduled = (await world.subscribe(three)).id;
+    await runner.tick();
+    expect((await world.deliveries(scheduled)).map(({ records }) => records)).toEqual([3, 3, 3]);
+    const words = 'The organization sends at most 2 mails of subscriptions a day';
+    // One that was opened while there was room.
+    const late = (await world.subscribe({ ...three, schedule: '0 0 1 1 *' })).id;
+    expect((await world.owner('post', `/subscriptions/${late}/send`)).status).toBe(202);
+    await runner.tick();
+    expect((await world.deliveries(late)).map(({ status, error }) => [status, error])).toEqual(Array(3).fill(['failed', words]));
+    world.clock.advance(minuteMs);
+    await runner.tick();
+    const { body } = await small('get', `/subscriptions/${scheduled}`);
+    expect([body.lastSlot.trigger, body.lastSlot.error, (await world.deliveries(scheduled)).length]).toEqual(['schedule', words, 3]);
+    // Deleting what was sent makes no room.
+    await world.as((tx) => tx('outgoing_mails').update({ body: null, status: 'sent' }));
+    expect((await small('delete', `/subscriptions/${scheduled}`)).status).toBe(204);
+    const refused = await small('post', `/subscriptions/${late}/send`);
+    expect([refused.status, refused.headers['retry-after'], refused.body.error.message]).toEqual([429, '3600', words]);
+    await runner.stop();
   });
 });
 

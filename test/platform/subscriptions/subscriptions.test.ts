@@ -147,7 +147,14 @@ describe('what switches one off', () => {
     const [maker, other] = [await world.member(rights), await world.member(rights)];
     const shared = await world.view({ name: 'Shared', visibility: 'organization' }, maker.api);
     const { id } = await world.subscribe({ viewId: shared }, other.api);
-    expect((await maker.api('patch', `/views/${shared}`, { visibility: 'private' })).status).toBe(200);
+    expect((await maker.api('patch', `/views/${shared}`, { visibility: 'private', name: 'Whom to dismiss' })).status).toBe(200);
+    // Nor is its name told until then, however far away the next slot is.
+    const told = [
+      (await other.api('get', `/subscriptions/${id}`)).body,
+      (await other.api('get', `/subscriptions?viewId=${shared}`)).body.data[0],
+      (await other.api('patch', `/subscriptions/${id}`, { recipients: ['bob@example.test'] })).body,
+    ];
+    expect(told).toMatchObject(Array.from({ length: 3 }, () => ({ id, view: null, disabledReason: null })));
     await tick();
     const { body } = await other.api('get', `/subscriptions/${id}`);
     expect(body).toMatchObject({

@@ -139,6 +139,8 @@ describe('addresses that ask for no credential', () => {
       'get /unsubscribe',
       'post /unsubscribe',
       'post /unsubscribe/undo',
+      // What a client of the agents' tools reads before it has a token.
+      'get /.well-known/oauth-protected-resource/mcp,/.well-known/oauth-protected-resource',
     ]);
   });
 });
