@@ -15,6 +15,13 @@ export type Settings = {
   readonly dnsServers: readonly string[];
   /** What each organization is granted at the start of a month (UTC). */
   readonly agentCreditsPerMonth: number;
+  /** The language models that agents may use besides the built-in one, and how their providers are reached. */
+  readonly models: {
+    /** As `<provider>/<model>`, the default first. */
+    readonly names: readonly string[];
+    readonly anthropic: { readonly apiKey: string; readonly baseUrl: string } | null;
+    readonly openAiCompatible: { readonly apiKey: string | null; readonly baseUrl: string } | null;
+  };
   readonly corsOrigins: readonly string[];
   /** Longest a public read may run before it is answered 503. */
   readonly readTimeoutMs: number;

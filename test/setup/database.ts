@@ -23,6 +23,7 @@ export const testSettings: Settings = {
   mail: { smtpUrl: null, from: 'Portal Service <portal@example.test>', outboxFolder: path.join(tmpdir(), 'portal-outbox') },
   dnsServers: [],
   agentCreditsPerMonth: 1_000,
+  models: { names: [], anthropic: null, openAiCompatible: null },
   corsOrigins: [],
   readTimeoutMs: 5_000,
   proof: { warnMs: 250, budgetMs: 600_000, mostPairs: 2_000, fewRecords: 10_000 },
