@@ -142,7 +142,7 @@ async function prepare(ctx: Ctx): Promise<{
   const statementOf = (resource: string): string => {
     const endpoint = endpoints.get(resource);
     if (endpoint === undefined) throw new Error('no such resource');
-    return copyStatement({ schema, table: 'customer_1' }, planList(endpoint, new Map(), { paged: false }), 'application/x-ndjson').text;
+    return copyStatement({ schema, table: 'customer_1' }, planList(endpoint, new Map(), { paged: false })).text;
   };
   return { organizationId, key, table: `${schema}.customer_1`, columns, statementOf };
 }

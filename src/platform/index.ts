@@ -17,6 +17,7 @@ import { organizationRoutes } from './organizations/organizations.routes.ts';
 import { roleRoutes } from './roles/roles.routes.ts';
 import { syncRoutes } from './syncs/syncs.routes.ts';
 import { teamRoutes } from './teams/teams.routes.ts';
+import { viewRoutes } from './views/views.routes.ts';
 import { whoamiRoutes } from './whoami/whoami.routes.ts';
 
 export const platformBase = '/api/platform/v1';
@@ -53,6 +54,7 @@ const groupRoutes: readonly AnyRoute[] = [
   ...teamRoutes,
   ...netsuiteRoutes,
   ...syncRoutes,
+  ...viewRoutes,
   ...apiKeyRoutes,
   ...apiSchemaRoutes,
 ];

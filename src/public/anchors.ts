@@ -1,7 +1,7 @@
 // Anchors of deep pages, remembered per epoch, generation, filter and sort, as long as data don't change. Of several requests that
 // need the same ones, one has them built and the others wait for it.
 import { openByteCache } from './byte-cache.ts';
-import type { ListPlan } from './plan.ts';
+import { type ListPlan, sortKey } from './plan.ts';
 import type { Anchor, Anchors } from './ranges.ts';
 
 export type AnchorCache = {
@@ -17,7 +17,7 @@ export type Built = { readonly key: string; readonly anchors: Anchors };
 const mostAnchors = 2_000;
 export const spacingFor = (total: number, every: number): number => Math.max(every, Math.ceil(total / mostAnchors));
 
-export const anchorKey = (totalKey: string, { sort }: Pick<ListPlan, 'sort'>): string => `${totalKey} ${sort.column.column} ${sort.order}`;
+export const anchorKey = (totalKey: string, { sort }: Pick<ListPlan, 'sort'>): string => `${totalKey} ${sortKey(sort)}`;
 
 type Counted = readonly [count: number, anchors: readonly (readonly [number, string | null, string])[]];
 /** Reads what the statement of sql.ts wrote. */

@@ -37,6 +37,18 @@ async function readStates(ctx: Pick<TenantCtx, 'db'>, schema: string): Promise<S
   }
 }
 
+/** The same of one record type, under its plain name; undefined when nothing of it was ever set up. */
+export async function readAvailableType(
+  ctx: Pick<TenantCtx, 'db' | 'organizationId'>,
+  recordType: string,
+): Promise<AvailableRecordType | undefined> {
+  const schema = tenantSchema(ctx.organizationId);
+  const [row] = (await readStates(ctx, schema)).filter(({ record_type: name }) => name === recordType);
+  if (row === undefined) return undefined;
+  const columns = await readColumns(ctx.db.data, schema, recordType);
+  return { label: recordType, idType: row.id_type, columns, hasData: row.has_data };
+}
+
 /** What the ERP calls its record types. */
 async function readLabels(ctx: Pick<TenantCtx, 'db' | 'organizationId'>): Promise<Map<string, string>> {
   const { rows } = await inTransaction(ctx, (tx) =>

@@ -18,7 +18,9 @@ export type LineOutput = { readonly name: string; readonly key: string; readonly
 
 export type OutputField =
   | { readonly kind: 'value'; readonly name: string; readonly column: Column; readonly asString: boolean }
-  | { readonly kind: 'lines'; readonly name: string; readonly column: string; readonly lines: readonly LineOutput[] };
+  | { readonly kind: 'lines'; readonly name: string; readonly column: string; readonly lines: readonly LineOutput[] }
+  /** Always null: what it stood for is not there. No version has one. */
+  | { readonly kind: 'absent'; readonly name: string };
 
 export type FilterParameter = { readonly name: string; readonly field: string; readonly column: Column; readonly operator: Operator };
 

@@ -1,31 +1,114 @@
-// PostgreSQL ends a line of CSV with a line feed; RFC 4180 wants carriage return and line feed. Line feeds within quotes belong to
-// values and stay as they are.
+// Records as CSV by RFC 4180, out of the text of COPY. Null is an empty field, empty text is `""`.
+import {
+  byte,
+  type CellColumn,
+  type CellKind,
+  type Cursor,
+  copyBoolean,
+  copyPlain,
+  copyTime,
+  isNull,
+  openRowWriter,
+  type RowWriter,
+  unescaped,
+  type WriteCell,
+} from './copy-rows.ts';
 
-const quote = 0x22;
-const lineFeed = 0x0a;
+export type CsvOptions = {
+  /** Puts an apostrophe before texts that a spreadsheet would take for a formula; numbers, times and dates stay as they are. */
+  readonly guardFormulas?: boolean;
+};
+
+const comma = 0x2c;
 const carriageReturn = 0x0d;
+const apostrophe = 0x27;
+const lineEnd = '\r\n';
+const needsQuotes = /[",\r\n]/;
+const formulaStarts = new Set(Buffer.from('=+-@\t\r'));
 
-/** Takes CSV piece by piece, cut anywhere, and gives each piece back with its line ends as RFC 4180 has them. */
-export function openLineEnds(): (chunk: Buffer) => Buffer {
-  let quoted = false;
-  return (chunk) => {
-    const ends: number[] = [];
-    for (let at = 0; at < chunk.length; at += 1) {
-      const byte = chunk[at];
-      if (byte === quote) quoted = !quoted;
-      else if (byte === lineFeed && !quoted) ends.push(at);
-    }
-    if (ends.length === 0) return chunk;
-    const out = Buffer.allocUnsafe(chunk.length + ends.length);
-    let from = 0;
-    let to = 0;
-    for (const end of ends) {
-      to += chunk.copy(out, to, from, end);
-      out[to] = carriageReturn;
-      to += 1;
-      from = end;
-    }
-    chunk.copy(out, to, from);
-    return out;
+/** What stands in an unquoted field as in COPY's text. */
+const plain = Uint8Array.from({ length: 256 }, (_, code) =>
+  code === comma || code === byte.quote || code === byte.backslash || code === byte.tab || code === byte.lineFeed ? 0 : 1,
+);
+
+/** Empties the cell where it is null. */
+const orNothing =
+  (write: WriteCell): WriteCell =>
+  (cursor, input, output) => {
+    if (isNull(input, cursor.at)) cursor.at += 2;
+    else write(cursor, input, output);
   };
+
+const meantAt = (input: Uint8Array, at: number): number =>
+  (input[at] === byte.backslash ? unescaped[input[at + 1] as number] : input[at]) as number;
+
+/** Unquoted, and once more in quotes when something in it needs them; `lead` says what is put before it. */
+const textWriter =
+  (lead: (first: number) => boolean): WriteCell =>
+  (cursor, input, output) => {
+    const led = lead(meantAt(input, cursor.at));
+    let { at, to } = cursor;
+    if (led) output[to++] = apostrophe;
+    for (;;) {
+      let code = input[at] as number;
+      while (plain[code] === 1) {
+        output[to++] = code;
+        at += 1;
+        code = input[at] as number;
+      }
+      if (code === byte.tab || code === byte.lineFeed) break;
+      const meant = meantAt(input, at);
+      if (code !== byte.backslash || meant === byte.lineFeed || meant === carriageReturn) return writeQuoted(cursor, input, output, led);
+      output[to++] = meant;
+      at += 2;
+    }
+    if (at === cursor.at) return writeQuoted(cursor, input, output, led);
+    cursor.at = at;
+    cursor.to = to;
+  };
+
+function writeQuoted(cursor: Cursor, input: Uint8Array, output: Uint8Array, led: boolean): void {
+  let { at, to } = cursor;
+  output[to++] = byte.quote;
+  if (led) output[to++] = apostrophe;
+  for (let code = input[at] as number; code !== byte.tab && code !== byte.lineFeed; code = input[at] as number) {
+    if (code === byte.backslash) {
+      at += 1;
+      code = unescaped[input[at] as number] as number;
+    } else if (code === byte.quote) output[to++] = byte.quote;
+    output[to++] = code;
+    at += 1;
+  }
+  output[to++] = byte.quote;
+  cursor.at = at;
+  cursor.to = to;
+}
+
+const isFormula = (first: number): boolean => formulaStarts.has(first);
+const writers: Readonly<Record<CellKind, WriteCell>> = {
+  text: orNothing(textWriter(() => false)),
+  number: orNothing(copyPlain),
+  digits: orNothing(copyPlain),
+  boolean: orNothing(copyBoolean),
+  date: orNothing(copyPlain),
+  time: orNothing(copyTime),
+  json: orNothing(textWriter(() => false)),
+};
+const guardedText = orNothing(textWriter(isFormula));
+
+function nameCell(name: string, guarded: boolean): string {
+  const text = guarded && isFormula(name.charCodeAt(0)) ? `'${name}` : name;
+  return needsQuotes.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** The first line has the columns' names. */
+export function openCsv(columns: readonly CellColumn[], { guardFormulas = false }: CsvOptions = {}): RowWriter {
+  return openRowWriter({
+    head: columns.map(({ name }) => nameCell(name, guardFormulas)).join() + lineEnd,
+    cells: columns.map(({ kind }, index) => ({
+      before: index === 0 ? '' : ',',
+      write: guardFormulas && kind === 'text' ? guardedText : writers[kind],
+    })),
+    after: lineEnd,
+  });
 }

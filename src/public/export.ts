@@ -1,4 +1,4 @@
-// A list as a whole, as lines of JSON or CSV: written by PostgreSQL from one snapshot, and passed on as fast as the caller takes it.
+// A list as a whole, as lines of JSON or CSV: read by PostgreSQL from one snapshot, and passed on as fast as the caller takes it.
 // An answer that ends cleanly is complete: whatever goes wrong after the first byte destroys the connection.
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
@@ -7,10 +7,11 @@ import { createGzip } from 'node:zlib';
 import { to as copyTo } from 'pg-copy-streams';
 import type { Ctx } from '../core/ctx.ts';
 import { sqlState } from '../db/pg-errors.ts';
-import { openLineEnds } from './csv.ts';
+import { openCsv } from './csv.ts';
 import { answerHeld, identityOf, type ReadContext } from './exchange.ts';
-import { copyStatement, type ExportType } from './export-sql.ts';
+import { copyStatement } from './export-sql.ts';
 import { openStanding, type Standing } from './give-way.ts';
+import { openJsonLines } from './json-lines.ts';
 import { acceptsGzip, knownTags } from './negotiate.ts';
 import { type ListPlan, planList } from './plan.ts';
 import { asUnavailable, missing, notSynced, timedOut } from './read.ts';
@@ -20,6 +21,7 @@ import { openSnapshot, type Snapshot, totalOf } from './snapshot.ts';
 import { openTurns, type Turns } from './turns.ts';
 
 export const exportTypes = ['application/x-ndjson', 'text/csv'] as const;
+type ExportType = (typeof exportTypes)[number];
 
 const contentTypes: Readonly<Record<ExportType, string>> = {
   'application/x-ndjson': 'application/x-ndjson; charset=utf-8',
@@ -130,8 +132,8 @@ type Lines = {
 
 /** Resolves when PostgreSQL has the first rows, so that whatever it refuses is still answered with an error. */
 async function startCopy({ type, plan, left }: Export, { client, place, giveBack }: Snapshot, total: number): Promise<Lines> {
-  const { text, settings } = copyStatement(place, plan, type);
-  if (settings.values.length > 0) await client.query(settings.text, [...settings.values]);
+  const { text, columns, settings } = copyStatement(place, plan);
+  await client.query(settings.text, [...settings.values]);
   const copy = client.query(copyTo(text, { highWaterMark: ahead }));
   // It breaks with its connection, also after the last one who reads it went away.
   let failure: unknown;
@@ -145,11 +147,13 @@ async function startCopy({ type, plan, left }: Export, { client, place, giveBack
     taken: () => taken,
     failure: () => failure,
     async *read() {
-      const shape = type === 'text/csv' ? openLineEnds() : (chunk: Buffer) => chunk;
-      for await (const chunk of copy as AsyncIterable<Buffer>) {
-        taken += chunk.length;
-        yield shape(chunk);
-      }
+      const { head, write } = type === 'text/csv' ? openCsv(columns) : openJsonLines(columns);
+      if (head.length > 0) yield head;
+      for await (const piece of copy as AsyncIterable<Buffer>)
+        for (const written of write(piece)) {
+          taken += written.length;
+          yield written;
+        }
       // Only what PostgreSQL itself calls complete may end as if it were.
       try {
         await client.query('commit');

@@ -12,7 +12,9 @@ export { type Change, compareVersions } from './compare.ts';
 export { indexesOf } from './indexes.ts';
 export { describeVersion } from './openapi.ts';
 export { type Proof, proveVersion } from './prove.ts';
-export { type Bindings, EndpointDefinition, SchemaDocument } from './schema-document.ts';
+export type { QueryProblem, RecordQuery } from './record-query.ts';
+export { openRecords, type Records } from './records.ts';
+export { type Bindings, EndpointDefinition, operators, SchemaDocument } from './schema-document.ts';
 export { openUsage, type Usage } from './usage.ts';
 export { type Problem, validateDocument } from './validate.ts';
 

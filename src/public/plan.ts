@@ -10,10 +10,19 @@ import { readValue, type Value } from './values.ts';
 
 export type Condition = { readonly column: Column; readonly operator: Operator; readonly values: readonly Value[] };
 
+export type SortKey = { readonly column: Column; readonly order: 'asc' | 'desc' };
+
+/** The first key is what indexes and anchors know; further ones decide between its equals, and the id between theirs. */
+export type Sort = SortKey & { readonly further: readonly SortKey[] };
+
+/** The same text for the same order. */
+export const sortKey = ({ column, order, further }: Sort): string =>
+  [{ column, order }, ...further].map((key) => `${key.column.column} ${key.order}`).join();
+
 export type ListPlan = {
   readonly endpoint: CompiledEndpoint;
   readonly conditions: readonly Condition[];
-  readonly sort: { readonly column: Column; readonly order: 'asc' | 'desc' };
+  readonly sort: Sort;
   readonly fields: readonly OutputField[];
   readonly page: number;
   readonly pageSize: number;
@@ -60,10 +69,16 @@ export function planList(endpoint: CompiledEndpoint, query: Query, { paged } = {
     return filter === undefined ? [] : [readCondition(filter, query.get(name) ?? [], refuse)];
   });
   finish();
+  return finishPlan({ endpoint, conditions, sort, fields, page, pageSize, linkQuery: linkQueryOf(query) });
+}
+
+/** Adds what follows from the rest. */
+export function finishPlan(plan: Omit<ListPlan, 'filterKey' | 'normalized'>): ListPlan {
+  const { conditions, sort, fields, page, pageSize } = plan;
   const filterKey =
     conditions.length === 0 ? '' : JSON.stringify(conditions.map(({ column, operator, values }) => [column.column, operator, values]));
-  const normalized = JSON.stringify([filterKey, sort.column.column, sort.order, page, pageSize, fields.map(({ name }) => name)]);
-  return { endpoint, conditions, sort, fields, page, pageSize, filterKey, normalized, linkQuery: linkQueryOf(query) };
+  const normalized = JSON.stringify([filterKey, sortKey(sort), page, pageSize, fields.map(({ name }) => name)]);
+  return { ...plan, filterKey, normalized };
 }
 
 const linkQueryOf = (query: Query): string =>
@@ -133,8 +148,8 @@ function readSort(endpoint: CompiledEndpoint, query: Query, refuse: Refuse): Lis
   }
   if (order !== undefined && order !== 'asc' && order !== 'desc') refuse('order', 'invalid_value', '"order" must be asc or desc');
   const direction = order === 'desc' || order === 'asc' ? order : undefined;
-  if (chosen !== undefined) return { column: chosen, order: direction ?? 'asc' };
-  return { column: endpoint.defaultSort.column, order: direction ?? endpoint.defaultSort.order };
+  if (chosen !== undefined) return { column: chosen, order: direction ?? 'asc', further: [] };
+  return { column: endpoint.defaultSort.column, order: direction ?? endpoint.defaultSort.order, further: [] };
 }
 
 function readFields(endpoint: CompiledEndpoint, query: Query, refuse: Refuse): readonly OutputField[] {
@@ -149,7 +164,7 @@ function readFields(endpoint: CompiledEndpoint, query: Query, refuse: Refuse): r
   return endpoint.fields.filter(({ name }) => wanted.has(name));
 }
 
-function readCondition(filter: FilterParameter, texts: readonly string[], refuse: Refuse): Condition {
+export function readCondition(filter: FilterParameter, texts: readonly string[], refuse: Refuse): Condition {
   const { name, column, operator } = filter;
   const condition = (values: readonly Value[]): Condition => ({ column, operator, values });
   if (!takesSeveral(operator) && texts.length > 1) refuse(name, 'repeated_parameter', `"${name}" may be given only once`);

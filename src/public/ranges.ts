@@ -29,13 +29,16 @@ export const firstRow = ({ page, pageSize }: Window): number => (page - 1) * pag
 export const rowsOnPage = (plan: Window, total: number): number => Math.max(0, Math.min(plan.pageSize, total - firstRow(plan)));
 
 const never = new Set(['eq', 'after', 'before', 'gte', 'lte', 'gt', 'lt', 'contains', 'starts_with']);
-/** Whether a record without a value to sort by may be in the list. */
+/** Whether a list that is walked in an index may hold records without a value to sort by; by several keys it is always sorted whole. */
 export const mayLackKey = ({ sort, conditions }: Pick<ListPlan, 'sort' | 'conditions'>): boolean =>
-  sort.column.column !== 'id' && !conditions.some(({ column, operator }) => column.column === sort.column.column && never.has(operator));
+  sort.further.length === 0 &&
+  sort.column.column !== 'id' &&
+  !conditions.some(({ column, operator }) => column.column === sort.column.column && never.has(operator));
 
 /** Counted from the list's beginning. Sorted downwards it finds no record without a value: the page may turn out too short. */
 export function plainRanges(plan: ListPlan): Range[] {
-  const walkedBackwards = plan.sort.order === 'desc' && plan.sort.column.column !== 'id';
+  const { order, column, further } = plan.sort;
+  const walkedBackwards = order === 'desc' && column.column !== 'id' && further.length === 0;
   return [{ nulls: walkedBackwards ? 'no' : 'any', from: null, limit: plan.pageSize, offset: firstRow(plan) }];
 }
 

@@ -229,7 +229,7 @@ async function rangesFor(
   const start = firstRow(plan);
   if (start >= total) return { of: noRanges, ofAnyData: false };
   const { every } = reader.anchors;
-  if (every !== undefined && total > every && (wasShort || start >= every)) {
+  if (every !== undefined && plan.sort.further.length === 0 && total > every && (wasShort || start >= every)) {
     const key = anchorKey(keyFor(reader, plan, planned), plan);
     const held = reader.anchors.held(key);
     if (held !== undefined) return { of: anchoredRanges(plan, held), ofAnyData: false };

@@ -2,6 +2,7 @@
 // bytes that leave the service, so no value ever passes through a binary float.
 import { quoted } from '../warehouse/table.ts';
 import type { LineOutput, OutputField } from './compile.ts';
+import type { CellColumn, CellKind } from './copy-rows.ts';
 import type { ValueType } from './operators.ts';
 
 /** Whole numbers beyond this lose digits in readers that use binary floats, so they are written as strings. */
@@ -39,6 +40,7 @@ function linesJson(column: string, lines: readonly LineOutput[]): string {
 /** The select list of one record of table `t`: id first, then the fields under their public names. */
 export function recordColumns(fields: readonly OutputField[]): string {
   const outputs = fields.map((field) => {
+    if (field.kind === 'absent') return `null as ${quoted(field.name)}`;
     const json =
       field.kind === 'lines'
         ? linesJson(`t.${quoted(field.column)}`, field.lines)
@@ -48,14 +50,22 @@ export function recordColumns(fields: readonly OutputField[]): string {
   return ['t.id::text as "id"', ...outputs].join(', ');
 }
 
-/** The same record as fields of CSV: the digits and texts of its JSON, lines as JSON text. */
-export function csvColumns(fields: readonly OutputField[]): string {
-  const outputs = fields.map((field) => {
-    if (field.kind === 'lines') return `${linesJson(`t.${quoted(field.column)}`, field.lines)} as ${quoted(field.name)}`;
-    const value = `t.${quoted(field.column.column)}`;
-    const { type } = field.column;
-    const text = type === 'time' ? valueJson(value, type, false) : type === 'boolean' ? `${value}::text` : value;
-    return `${text} as ${quoted(field.name)}`;
+const kindOf = ({ column, asString }: OutputField & { kind: 'value' }): CellKind => {
+  if (column.type === 'integer' || column.type === 'number') return asString ? 'digits' : 'number';
+  return column.type;
+};
+
+/** The same record as it is stored, but for its lines, and what its cells hold: whoever writes it in another form has less to undo. */
+export function cellColumns(
+  fields: readonly OutputField[],
+  idType: 'integer' | 'text',
+): { readonly sql: string; readonly columns: readonly CellColumn[] } {
+  const cells = fields.map((field) => {
+    const { name } = field;
+    if (field.kind === 'absent') return { name, kind: 'text' as const, sql: 'null::text' };
+    if (field.kind === 'lines') return { name, kind: 'json' as const, sql: linesJson(`t.${quoted(field.column)}`, field.lines) };
+    return { name, kind: kindOf(field), sql: `t.${quoted(field.column.column)}` };
   });
-  return ['t.id::text as "id"', ...outputs].join(', ');
+  const id = { name: 'id', kind: idType === 'integer' ? ('digits' as const) : ('text' as const), sql: 't.id' };
+  return { sql: [id, ...cells].map(({ sql }) => sql).join(', '), columns: [id, ...cells].map(({ name, kind }) => ({ name, kind })) };
 }

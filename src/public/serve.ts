@@ -5,7 +5,6 @@ import type { IncomingMessage } from 'node:http';
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { FoundApiKey } from '../identity/api-key.store.ts';
-import { openAnchors } from './anchors.ts';
 import {
   type Authenticate,
   assertPermission,
@@ -19,12 +18,13 @@ import { readAvailable } from './available.ts';
 import { bindDocument } from './bind.ts';
 import { serveChanges } from './change-feed.ts';
 import type { CompiledEndpoint } from './compile.ts';
+import { type Engine, openEngine } from './engine.ts';
 import { acceptedType, answerHeld, type Exchange, identityOf, type ReadContext } from './exchange.ts';
-import { type Exports, exportTypes, openExports, serveExport } from './export.ts';
+import { exportTypes, serveExport } from './export.ts';
 import { type ListBodies, type ListBody, openListBodies } from './list-bodies.ts';
 import { describeVersion } from './openapi.ts';
 import { type ListPlan, planRecord, type RecordPlan } from './plan.ts';
-import { currentFreshness, type Freshness, type Reader, readList, readRecord } from './read.ts';
+import { currentFreshness, type Freshness, readList, readRecord } from './read.ts';
 import { parameterProblem, queryTextOf, type ReadTarget, readQuery, readTarget, refuseParameters } from './request.ts';
 import {
   heldTag,
@@ -39,8 +39,6 @@ import {
   setFreshness,
   writeBody,
 } from './response.ts';
-import { openStatements } from './statements.ts';
-import { openTotals } from './totals.ts';
 import { openTrusted, type Trusted } from './trusted.ts';
 import { openUnderstandList, type UnderstandList } from './understood.ts';
 import { isRecordId } from './values.ts';
@@ -64,32 +62,21 @@ export type PublicService = {
   readonly versions: Trusted<VersionState | undefined>;
   readonly content: PublishedContent;
   readonly bodies: ListBodies;
-  readonly exports: Exports;
+  readonly engine: Engine;
   readonly understand: UnderstandList;
-  readonly readerOf: (organizationId: string) => Reader;
 };
 
 export function openPublicService(ctx: Ctx): PublicService {
   const { clock, settings } = ctx;
   const { cacheBytes, trustMs } = settings;
-  const shared: Omit<Reader, 'organizationId'> = {
-    db: ctx.db,
-    clock,
-    log: ctx.log,
-    states: openTrusted(clock, trustMs, cacheBytes.trusted),
-    totals: openTotals(cacheBytes.totals),
-    anchors: openAnchors(cacheBytes.anchors, settings.anchorEvery),
-    statements: openStatements(ctx.db.data, cacheBytes.statements),
-  };
   return {
     ctx,
     authenticate: openAuthenticate(ctx),
     versions: openTrusted(clock, trustMs, cacheBytes.trusted),
     content: openPublishedContent(cacheBytes.versions),
     bodies: openListBodies(cacheBytes.bodies),
-    exports: openExports(ctx),
+    engine: openEngine(ctx),
     understand: openUnderstandList(cacheBytes.statements),
-    readerOf: (organizationId) => ({ ...shared, organizationId }),
   };
 }
 
@@ -120,7 +107,7 @@ export async function answer(service: PublicService, exchange: Exchange): Promis
     scopes: scopesOf(key),
     version: state.version,
     endpoint,
-    reader: service.readerOf(tenant.organizationId),
+    reader: service.engine.readerOf(tenant.organizationId),
     bodies: service.bodies,
   };
   if (target.kind === 'list') return serveList(service, read);
@@ -163,7 +150,7 @@ const assertAcceptsJson = (req: IncomingMessage): unknown => acceptedType(req, [
 async function serveList(service: PublicService, read: ReadContext): Promise<void> {
   const { req, res } = read.exchange;
   const mediaType = acceptedType(req, ['application/json', ...exportTypes]);
-  if (mediaType !== 'application/json') return serveExport(service.exports, read, mediaType);
+  if (mediaType !== 'application/json') return serveExport(service.engine.exports, read, mediaType);
   const plan = service.understand(read.endpoint, queryTextOf(req.url ?? ''));
   const trusted = await currentFreshness(read.reader, read.endpoint.recordType);
   const identity = identityOf(read, 'list', plan.normalized, trusted);

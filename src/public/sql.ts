@@ -7,7 +7,7 @@ import { rfc3339 } from '../warehouse/generation.ts';
 import { quoted } from '../warehouse/table.ts';
 import type { OutputField } from './compile.ts';
 import { type Bind, columnSql, conditionPart, type Part, parameterTypes, whereSql } from './conditions.ts';
-import type { ListPlan, RecordPlan } from './plan.ts';
+import { type ListPlan, type RecordPlan, sortKey } from './plan.ts';
 import type { Range } from './ranges.ts';
 import { recordColumns } from './render-sql.ts';
 
@@ -34,12 +34,13 @@ function openParameters(): { recordType: string; bind: Bind } {
   return { recordType: '$1::text', bind };
 }
 
-/** Nulls last either way; the id decides between equals, in the same direction, so the order is total. */
-export function orderSql({ column, order }: ListPlan['sort']): string {
-  return column.column === 'id' ? `t.id ${order}` : `${columnSql(column)} ${order} nulls last, t.id ${order}`;
+/** Nulls last either way; the id decides between equals, in the direction of the first key, so the order is total. */
+export function orderSql({ column, order, further }: ListPlan['sort']): string {
+  if (column.column === 'id') return `t.id ${order}`;
+  return [...[{ column, order }, ...further].map((key) => `${columnSql(key.column)} ${key.order} nulls last`), `t.id ${order}`].join(', ');
 }
 
-/** The same order where all keys are values, or all are null, spelled so that one ascending index is walked either way. */
+/** Of a single key, the same order where all keys are values, or all are null, spelled so that one ascending index is walked either way. */
 export function rangeOrderSql({ column, order }: ListPlan['sort']): string {
   return column.column === 'id'
     ? `t.id ${order}`
@@ -94,7 +95,7 @@ export function listStatement(place: Place, plan: ListPlan, ranges: readonly Ran
         cross join lateral (select ${recordColumns(fields)}) as o where t.id = any(array(${found})) order by ${orderSql(sort)}) as p
       ) as r where s.record_type = ${recordType}`;
   };
-  const shape = [fieldsKey(fields, endpoint.fields), keysOf(conditions), sort.column.column, sort.order, keysOf(parts), counted];
+  const shape = [fieldsKey(fields, endpoint.fields), keysOf(conditions), sortKey(sort), keysOf(parts), counted];
   return {
     key: ['list', place.schema, place.table, endpoint.key, ...shape].join('\n'),
     values: [endpoint.recordType, ...valuesOf(conditions), ...valuesOf(parts)],
@@ -121,7 +122,7 @@ export function anchorsStatement(place: Place, plan: ListPlan, every: number): S
       ${byId ? 'null' : stretch([`${column} is null`])} as nulls ${stateOf(place)} where s.record_type = ${recordType}`;
   };
   return {
-    key: ['anchors', place.schema, place.table, endpoint.key, keysOf(conditions), sort.column.column, sort.order].join('\n'),
+    key: ['anchors', place.schema, place.table, endpoint.key, keysOf(conditions), sortKey(sort)].join('\n'),
     values: [endpoint.recordType, ...valuesOf(conditions), every],
     write,
   };

@@ -88,6 +88,8 @@ async function fillEveryTable(id: string): Promise<void> {
     const teamId = newId();
     await tx('teams').insert({ ...own, id: teamId, name: 'x' });
     await tx('team_members').insert({ ...own, team_id: teamId, user_id: user.user_id });
+    const view = { name: 'x', record_type: 'invoice', columns: ['x'], visibility: 'team', team_id: teamId };
+    await tx('views').insert({ ...own, ...view, id: newId(), owner_id: user.user_id });
   });
 }
 

@@ -59,7 +59,7 @@ type Side = {
   readonly id: string;
   readonly honest: Api;
   readonly careless: Api;
-  readonly ids: Record<'key' | 'schema' | 'config' | 'role' | 'team' | 'member', string>;
+  readonly ids: Record<'key' | 'schema' | 'config' | 'view' | 'role' | 'team' | 'member', string>;
 };
 
 /** An organization with one of each. */
@@ -79,6 +79,7 @@ async function side(): Promise<Side> {
     key: await made('/api-keys', { name: 'Key' }),
     schema: await made('/api-schema', {}),
     config: await madeConfig(id),
+    view: await madeView(id),
     role: await made(`/organizations/${id}/roles`, { name: 'Clerk', permissions: [] }),
     team,
     member,
@@ -103,13 +104,20 @@ const madeConfig = async (organizationId: string): Promise<string> => {
   return row.id;
 };
 
+const madeView = async (organizationId: string): Promise<string> => {
+  const { user_id: ownerId } = await admin('memberships').where({ organization_id: organizationId }).first('user_id');
+  const view = { organization_id: organizationId, owner_id: ownerId, name: 'Own', record_type: 'invoice', columns: ['tranid'] };
+  const [row] = await admin('views').insert({ ...view, visibility: 'organization', id: admin.raw('gen_random_uuid()') }, ['id']);
+  return row.id;
+};
+
 const listsOf = (id: string): string[] => [
-  ...['/api-keys', '/api-schema', '/sync-configs', '/sync-runs', '/teams'],
+  ...['/api-keys', '/api-schema', '/sync-configs', '/sync-runs', '/teams', '/views'],
   ...['members', 'roles', 'audit-log'].map((list) => `/organizations/${id}/${list}`),
 ];
 
 /** What one organization may ask of another's objects, named below its own id where the path has one. */
-const requestsFor = (own: string, { key, schema, config, role, team, member }: Side['ids']): [Method, string, object?][] => [
+const requestsFor = (own: string, { key, schema, config, view, role, team, member }: Side['ids']): [Method, string, object?][] => [
   ['get', `/api-keys/${key}`],
   ['patch', `/api-keys/${key}`, { name: 'taken over' }],
   ['post', `/api-keys/${key}/rotate`, {}],
@@ -120,6 +128,10 @@ const requestsFor = (own: string, { key, schema, config, role, team, member }: S
   ['get', `/sync-configs/${config}`],
   ['patch', `/sync-configs/${config}`, { name: 'taken over' }],
   ['delete', `/sync-configs/${config}`],
+  ['get', `/views/${view}`],
+  ['get', `/views/${view}/records`],
+  ['patch', `/views/${view}`, { name: 'taken over' }],
+  ['delete', `/views/${view}`],
   ['get', `/organizations/${own}/roles/${role}`],
   ['patch', `/organizations/${own}/roles/${role}`, { name: 'taken over' }],
   ['delete', `/organizations/${own}/roles/${role}`],

@@ -85,6 +85,15 @@ async function syncConfig(): Promise<string> {
   return id;
 }
 
+async function view(): Promise<string> {
+  const id = newId();
+  const row = { id, organization_id: organization.id, owner_id: organization.ownerId, name: 'x', record_type: 'x', columns: ['x'] };
+  await inTransaction({ db: database.ctx.db, organizationId: organization.id }, (tx) =>
+    tx('views').insert({ ...row, visibility: 'private' }),
+  );
+  return id;
+}
+
 const connection = { accountId: '1234567', authentication: { method: 'oauth2', clientId: 'client' } };
 
 /** Of every group one reading and one writing operation; a group without an entry fails below. */
@@ -107,6 +116,8 @@ const groups: Partial<Record<RouteGroup, Pair>> = {
     read: (api) => api('get', `/organizations/${organization.id}/domains`),
     write: (api) => api('post', `/organizations/${organization.id}/domains`, { hostname: `${newId()}.example` }),
   },
+  // A view over a record type that nobody syncs is refused, so a stored one is changed.
+  Views: { read: (api) => api('get', '/views'), write: async (api) => api('patch', `/views/${await view()}`, { name: 'Other' }) },
   'API Keys': { read: (api) => api('get', '/api-keys'), write: (api) => api('post', '/api-keys', { name: 'x' }) },
 };
 

@@ -7,7 +7,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bindDocument } from '../../src/public/bind.ts';
 import { readWanted } from '../../src/public/change-feed.ts';
 import { type CompiledEndpoint, compileSchema } from '../../src/public/compile.ts';
-import { openLineEnds } from '../../src/public/csv.ts';
 import { copyStatement } from '../../src/public/export-sql.ts';
 import { planList } from '../../src/public/plan.ts';
 import { SchemaDocument } from '../../src/public/schema-document.ts';
@@ -280,26 +279,6 @@ describe('a parameter whose name is off by one character', () => {
   });
 });
 
-describe('line ends', () => {
-  it('become those of RFC 4180 outside quotes alone, wherever the pieces are cut', () => {
-    const field = fc.string({ unit: fc.constantFrom('a', ',', '"', '\n', '\r', '\\', 'é') });
-    fc.assert(
-      fc.property(
-        fc.array(fc.array(field, { minLength: 2, maxLength: 3 }), { maxLength: 6 }),
-        fc.array(fc.nat({ max: 60 })),
-        (table, cuts) => {
-          const write = (end: string) => table.map((row) => row.map((text) => `"${text.replaceAll('"', '""')}"`).join(',') + end).join('');
-          const given = Buffer.from(write('\n'));
-          const ends = openLineEnds();
-          const edges = [0, ...cuts.map((cut) => Math.min(cut, given.length)).sort((a, b) => a - b), given.length];
-          const pieces = edges.slice(1).map((edge, index) => ends(given.subarray(edges[index], edge)));
-          expect(Buffer.concat(pieces).toString()).toBe(write('\r\n'));
-        },
-      ),
-    );
-  });
-});
-
 describe('the statement of an export', () => {
   it('holds no text of the request', () => {
     const endpoint = compiledEndpoint();
@@ -309,10 +288,8 @@ describe('the statement of an export', () => {
         .filter(({ column }) => column.type === 'text')
         .map(({ name }) => [name, [name.endsWith('_null') ? 'true' : evil]] as const),
     );
-    for (const type of ['text/csv', 'application/x-ndjson'] as const) {
-      const { text, settings } = copyStatement({ schema: 'wh_x', table: 'invoice_1' }, planList(endpoint, query, { paged: false }), type);
-      expect(text + settings.text).not.toContain('drop');
-      expect(settings.values.length).toBeGreaterThan(4);
-    }
+    const { text, settings } = copyStatement({ schema: 'wh_x', table: 'invoice_1' }, planList(endpoint, query, { paged: false }));
+    expect(text + settings.text).not.toContain('drop');
+    expect(settings.values.length).toBeGreaterThan(4);
   });
 });

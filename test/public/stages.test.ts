@@ -138,11 +138,11 @@ describe('the plan', () => {
       page: 1,
       pageSize: 25,
       conditions: [],
-      sort: { column: { column: 'f_trandate' }, order: 'desc' },
+      sort: { column: { column: 'f_trandate' }, order: 'desc', further: [] },
       filterKey: '',
     });
     expect(plan('order=asc').sort).toMatchObject({ column: { column: 'f_trandate' }, order: 'asc' });
-    expect(plan('sort=total').sort).toEqual({ column: { column: 'f_total', type: 'number' }, order: 'asc' });
+    expect(plan('sort=total').sort).toEqual({ column: { column: 'f_total', type: 'number' }, order: 'asc', further: [] });
   });
 
   it('is the same for every spelling of one question', () => {

@@ -8,6 +8,7 @@ import { type ApiKeyRow, holdLivingKeys } from '../api-keys/api-keys.store.ts';
 import { handOverKeys, revokeKeys } from '../api-keys/leaving.ts';
 import { type Author, writeAudit } from '../audit.store.ts';
 import { lockOrganization } from '../organizations/organizations.store.ts';
+import { viewsOwnedBy } from '../views/views.store.ts';
 import { actsAsOwner, holdAuthority, onlyOwners } from './authority.ts';
 import type { LeavingInput } from './members.schemas.ts';
 import { getMemberRow, isOwner, keepAnOwner } from './members.service.ts';
@@ -56,11 +57,13 @@ async function endMembership(tx: Tx, author: Author, leaver: Leaver, action: str
   const member = await getMemberRow(tx, organizationId, userId);
   if (isOwner(member)) await keepAnOwner(tx, organizationId);
   const keys = await settleKeys(tx, leaver, wish);
+  // The database takes the owner from them; whoever may change members looks after them from now on.
+  const viewsWithoutOwner = await viewsOwnedBy(tx, organizationId, userId);
   await deleteMember(tx, organizationId, userId);
   await writeAudit(tx, author, {
     action,
     target: { type: 'member', id: userId },
-    changes: { email: member.user_email, role: member.role_name, ...keys },
+    changes: { email: member.user_email, role: member.role_name, ...keys, ...(viewsWithoutOwner.length > 0 && { viewsWithoutOwner }) },
   });
 }
 

@@ -5,14 +5,15 @@ import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { endpointsOfRecordType } from '../api-schemas/api-schemas.store.ts';
+import { usesByViews } from '../views/uses.ts';
 import { getConfigRow } from './syncs.service.ts';
 import * as store from './syncs.store.ts';
 
-type Use = {
-  readonly kind: 'api-schema';
-  readonly version: string;
-  readonly endpoint: string;
-  readonly field: string;
+type Use = (
+  | { readonly kind: 'api-schema'; readonly version: string; readonly endpoint: string; readonly field: string }
+  | { readonly kind: 'view'; readonly id: string; readonly name: string; readonly field: string }
+  | { readonly kind: 'hidden-view' }
+) & {
   /** As drift names it: a field of the record type, or `lines.<field>`. */
   readonly source: string;
 };
@@ -31,17 +32,29 @@ async function usesBySchemas(tx: Tx, organizationId: string, recordType: string)
   });
 }
 
-/** Whatever else comes to use fields of a record type, saved views say, adds its uses here. */
-const usesOf = (tx: Tx, organizationId: string, recordType: string): Promise<Use[]> => usesBySchemas(tx, organizationId, recordType);
+/** A view shows lines with all their fields. */
+async function usesInViews(tx: Tx, ctx: RequestCtx, recordType: string): Promise<Use[]> {
+  return (await usesByViews(tx, ctx, recordType)).flatMap(({ view, sources }) => {
+    if (view !== null) return sources.map((field): Use => ({ kind: 'view', ...view, field, source: fieldOf(field) }));
+    return [...new Set(sources.map(fieldOf))].map((source): Use => ({ kind: 'hidden-view', source }));
+  });
+}
 
-const affectedBy = (field: string, uses: readonly Use[]) =>
-  uses.filter(({ source }) => source === field).map(({ source: _, ...shown }) => shown);
+const affectedBy = (field: string, uses: readonly Use[]) => {
+  const found = uses.filter(
+    ({ kind, source }) => source === field || (kind !== 'api-schema' && source === 'lines' && field.startsWith('lines.')),
+  );
+  return {
+    affects: found.flatMap(({ source: _, ...shown }) => (shown.kind === 'hidden-view' ? [] : [shown])),
+    hiddenViews: found.filter(({ kind }) => kind === 'hidden-view').length,
+  };
+};
 
 export const listDrift = (ctx: RequestCtx, configId: string, page: PageQuery) =>
   inTransaction(ctx, async (tx) => {
     const { record_type: recordType } = await getConfigRow(tx, ctx, configId);
     const { rows, total } = await store.listDrift(tx, ctx.organizationId, recordType, page);
-    const uses = await usesOf(tx, ctx.organizationId, recordType);
+    const uses = [...(await usesBySchemas(tx, ctx.organizationId, recordType)), ...(await usesInViews(tx, ctx, recordType))];
     const data = rows.map((row) => ({
       id: row.id,
       recordType,
@@ -51,7 +64,7 @@ export const listDrift = (ctx: RequestCtx, configId: string, page: PageQuery) =>
       toType: row.to_type,
       runId: row.run_id,
       at: instant(row.at),
-      affects: affectedBy(row.field, uses),
+      ...affectedBy(row.field, uses),
     }));
     return toPage(data, total, page);
   });

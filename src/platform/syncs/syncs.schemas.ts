@@ -135,8 +135,14 @@ export const DriftEvent = z
     runId: Id.describe('The run that noticed it'),
     at: Instant,
     affects: z
-      .array(z.object({ kind: z.enum(['api-schema']), version: z.string(), endpoint: z.string(), field: z.string() }))
-      .describe('What uses the field now: drafts, published and deprecated versions'),
+      .array(
+        z.union([
+          z.object({ kind: z.enum(['api-schema']), version: z.string(), endpoint: z.string(), field: z.string() }),
+          z.object({ kind: z.enum(['view']), id: Id, name: z.string(), field: z.string() }),
+        ]),
+      )
+      .describe('What uses the field now: drafts, published and deprecated versions, and views that the caller may see'),
+    hiddenViews: z.int().describe('How many views use the field now that the caller may not see'),
   })
   .meta({ id: 'SyncDriftEvent' });
 export const ProofCheck = z

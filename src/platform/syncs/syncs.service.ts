@@ -23,6 +23,7 @@ import {
 } from '../../sync/index.ts';
 import { usersOfRecordType } from '../api-schemas/api-schemas.store.ts';
 import { writeAudit } from '../audit.store.ts';
+import { usesByViews } from '../views/uses.ts';
 import type { NewSyncConfig, SyncConfigChange } from './syncs.schemas.ts';
 import * as store from './syncs.store.ts';
 
@@ -119,19 +120,26 @@ async function checkFields(ctx: RequestCtx, recordType: string, fields: '*' | re
   if (details.length > 0) throw invalid("Some fields can't be synced", details);
 }
 
+const inUse = (message: string) => ({ path: '', code: 'in_use', message });
+
+/**
+ * Somebody else's private view stands in nobody's way: the caller could neither see nor change it, and it tells its owner itself
+ * what is missing.
+ */
 async function checkUnused(tx: Tx, ctx: RequestCtx, recordType: string, stays: (source: string) => boolean): Promise<void> {
-  const used = (await usersOfRecordType(tx, ctx.organizationId, recordType)).filter(({ sources }) =>
-    sources.some((source) => !stays(source)),
-  );
-  if (used.length === 0) return;
-  throw invalid(
-    'Published versions use it',
-    used.map(({ version, sources }) => ({
-      path: '',
-      code: 'in_use',
-      message: `${version} uses ${sources.filter((source) => !stays(source)).join(', ')}`,
-    })),
-  );
+  const goingOf = (sources: readonly string[]): string => sources.filter((source) => !stays(source)).join(', ');
+  const versions = (await usersOfRecordType(tx, ctx.organizationId, recordType)).map(({ version, sources }) => [version, goingOf(sources)]);
+  const views = (await usesByViews(tx, ctx, recordType))
+    .filter(({ view, isPrivate }) => view !== null || !isPrivate)
+    .map(({ view, sources }) => ({ view, going: goingOf(sources) }))
+    .filter(({ going }) => going !== '');
+  const hidden = views.filter(({ view }) => view === null).length;
+  const details = [
+    ...versions.filter(([, going]) => going !== '').map(([version, going]) => inUse(`${version} uses ${going}`)),
+    ...views.flatMap(({ view, going }) => (view === null ? [] : [inUse(`The view "${view.name}" uses ${going}`)])),
+    ...(hidden === 0 ? [] : [inUse(`Views that you may not see use it: ${hidden}`)]),
+  ];
+  if (details.length > 0) throw invalid('Published versions or views use it', details);
 }
 
 const fieldOf = (source: string): string => source.replace(/\.name$/, '');

@@ -7,6 +7,7 @@ import { netsuiteBuilders } from './netsuite.ts';
 import { invitedBuilders, organizationBuilders } from './organizations.ts';
 import { syncBuilders } from './syncs.ts';
 import { teamBuilders } from './teams.ts';
+import { viewBuilders } from './views.ts';
 import { newOrganizationBuilders, whoamiBuilders } from './whoami.ts';
 
 export const builderGroups: readonly BuilderGroup[] = [
@@ -18,6 +19,7 @@ export const builderGroups: readonly BuilderGroup[] = [
   domainBuilders,
   netsuiteBuilders,
   syncBuilders,
+  viewBuilders,
   apiKeyBuilders,
   apiSchemaBuilders,
 ];

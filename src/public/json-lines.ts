@@ -1,0 +1,133 @@
+// Records as lines of JSON, out of the text of COPY: the bytes that a list gives for the same record.
+import {
+  byte,
+  type CellColumn,
+  type CellKind,
+  type Cursor,
+  copyBoolean,
+  copyPlain,
+  copyTime,
+  isNull,
+  openRowWriter,
+  put,
+  type RowWriter,
+  unescaped,
+  type WriteCell,
+} from './copy-rows.ts';
+
+const nullWord = Buffer.from('null');
+const hexDigits = Buffer.from('0123456789abcdef');
+
+/** Whole numbers beyond this lose digits in readers that use binary floats, so they are written as texts. */
+const largestExact = Buffer.from('9007199254740992');
+
+const orNull =
+  (write: WriteCell): WriteCell =>
+  (cursor, input, output) => {
+    if (!isNull(input, cursor.at)) return write(cursor, input, output);
+    cursor.to = put(nullWord, output, cursor.to);
+    cursor.at += 2;
+  };
+
+const inQuotes =
+  (write: WriteCell): WriteCell =>
+  (cursor, input, output) => {
+    output[cursor.to++] = byte.quote;
+    write(cursor, input, output);
+    output[cursor.to++] = byte.quote;
+  };
+
+/** What stands in JSON's text as in COPY's. */
+const plain = Uint8Array.from({ length: 256 }, (_, code) => (code < 0x20 || code === byte.quote || code === byte.backslash ? 0 : 1));
+const sameEscape = new Set(Buffer.from('bfnrt\\'));
+
+function writeText(cursor: Cursor, input: Uint8Array, output: Uint8Array): void {
+  let { at, to } = cursor;
+  for (;;) {
+    let code = input[at] as number;
+    while (plain[code] === 1) {
+      output[to++] = code;
+      at += 1;
+      code = input[at] as number;
+    }
+    if (code === byte.tab || code === byte.lineFeed) break;
+    if (code === byte.quote) to = putEscaped(byte.quote, output, to);
+    else if (code !== byte.backslash) to = putCode(code, output, to);
+    else {
+      at += 1;
+      const letter = input[at] as number;
+      to = sameEscape.has(letter) ? putEscaped(letter, output, to) : putCode(unescaped[letter] as number, output, to);
+    }
+    at += 1;
+  }
+  cursor.at = at;
+  cursor.to = to;
+}
+
+function putEscaped(letter: number, output: Uint8Array, to: number): number {
+  output[to] = byte.backslash;
+  output[to + 1] = letter;
+  return to + 2;
+}
+
+const codeBegin = Buffer.from('\\u00');
+function putCode(code: number, output: Uint8Array, to: number): number {
+  const next = put(codeBegin, output, to);
+  output[next] = hexDigits[code >> 4] as number;
+  output[next + 1] = hexDigits[code & 15] as number;
+  return next + 2;
+}
+
+/** JSON text, which holds no control characters: of COPY's escapes there is only the doubled backslash. */
+function writeJson(cursor: Cursor, input: Uint8Array, output: Uint8Array): void {
+  let { at, to } = cursor;
+  for (let code = input[at] as number; code > byte.lineFeed; code = input[at] as number) {
+    if (code === byte.backslash) at += 1;
+    output[to++] = code;
+    at += 1;
+  }
+  cursor.at = at;
+  cursor.to = to;
+}
+
+function writeNumber(cursor: Cursor, input: Uint8Array, output: Uint8Array): void {
+  const from = cursor.to;
+  copyPlain(cursor, input, output);
+  const { to } = cursor;
+  if ((output[to - 1] as number) <= 0x39 && !isLarge(output, from, to)) return;
+  output.copyWithin(from + 1, from, to);
+  output[from] = byte.quote;
+  output[to + 1] = byte.quote;
+  cursor.to = to + 2;
+}
+
+/** Whether the digits from `from` to `to` are a whole number beyond the largest exact one. */
+function isLarge(digits: Uint8Array, from: number, to: number): boolean {
+  if (to - from < largestExact.length) return false;
+  const first = digits[from] === 0x2d ? from + 1 : from;
+  let end = first;
+  while (end < to && digits[end] !== 0x2e) end += 1;
+  if (end - first < largestExact.length) return false;
+  for (let at = end + 1; at < to; at += 1) if (digits[at] !== 0x30) return false;
+  return end - first > largestExact.length || Buffer.compare(digits.subarray(first, end), largestExact) > 0;
+}
+
+const writers: Readonly<Record<CellKind, WriteCell>> = {
+  text: orNull(inQuotes(writeText)),
+  number: orNull(writeNumber),
+  digits: orNull(inQuotes(copyPlain)),
+  boolean: orNull(copyBoolean),
+  date: orNull(inQuotes(copyPlain)),
+  time: orNull(inQuotes(copyTime)),
+  json: orNull(writeJson),
+};
+
+export const openJsonLines = (columns: readonly CellColumn[]): RowWriter =>
+  openRowWriter({
+    head: '',
+    cells: columns.map(({ name, kind }, index) => ({
+      before: `${index === 0 ? '{' : ','}${JSON.stringify(name)}:`,
+      write: writers[kind],
+    })),
+    after: '}\n',
+  });
