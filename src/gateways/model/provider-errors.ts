@@ -53,9 +53,9 @@ function reasonOf(error: unknown): Reason {
 /** `secrets` are taken out of what goes to the log. */
 export function providerError(error: unknown, secrets: readonly string[]): ModelError {
   const [kind, message] = reasonOf(error);
-  const said = APICallError.isInstance(error) ? `${error.statusCode ?? ''} ${error.message} ${error.responseBody ?? ''}` : String(
-    error instanceof Error ? error.message : (JSON.stringify(error) ?? error),
-  );
+  const said = APICallError.isInstance(error)
+    ? `${error.statusCode ?? ''} ${error.message} ${error.responseBody ?? ''}`
+    : String(error instanceof Error ? error.message : (JSON.stringify(error) ?? error));
   const clean = secrets.reduce((text, secret) => (secret === '' ? text : text.replaceAll(secret, '[secret]')), said);
   return new ModelError(kind, message, { cause: new Error(clean.slice(0, longestCause)) });
 }

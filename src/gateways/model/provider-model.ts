@@ -38,7 +38,9 @@ const plus = (a: ModelUsage, b: ModelUsage): ModelUsage => ({
 
 /** Without `run`: this file runs them, so that their answers are bounded and told. */
 const toolSetOf = ({ tools }: ModelRequest): ToolSet =>
-  Object.fromEntries(tools.map(({ name, description, inputSchema }) => [name, tool({ description, inputSchema: jsonSchema(inputSchema) })]));
+  Object.fromEntries(
+    tools.map(({ name, description, inputSchema }) => [name, tool({ description, inputSchema: jsonSchema(inputSchema) })]),
+  );
 
 const promptUsage = ({ request, messages, stepText }: Turn): ModelUsage => ({
   inputTokens: estimated(JSON.stringify([request.instructions, messages, request.tools]).length),
@@ -88,7 +90,8 @@ async function* ask(turn: Turn): AsyncGenerator<ModelEvent, Step, undefined> {
         id: part.toolCallId,
         name: part.toolName,
         input: part.input,
-        problem: part.invalid === true ? 'The call could not be read: its input must be JSON that fits the schema of a known tool' : undefined,
+        problem:
+          part.invalid === true ? 'The call could not be read: its input must be JSON that fits the schema of a known tool' : undefined,
       });
     } else if (part.type === 'finish-step') {
       const counted = promptUsage(turn);
@@ -201,7 +204,7 @@ const probe: Omit<ModelRequest, 'signal'> = {
 
 async function check(answer: Model['answer'], signal: AbortSignal): Promise<void> {
   try {
-    for await (const _event of answer({ ...probe, signal })) continue;
+    for await (const _event of answer({ ...probe, signal }));
   } catch (error) {
     // Whoever reaches a limit was there and wrote; only waiting too long is a failure here.
     const wrote = error instanceof ModelError && error.kind === 'limit-reached' && error.usage.outputTokens > 0;

@@ -1,0 +1,169 @@
+// Conditions whose words are values in the data: a status, a customer, a number. Each is looked for there; what no record holds is
+// only taken for a value where the question names its field.
+import { type Field, identityFields } from './catalog.ts';
+import { AskBack, addFilter, type Draft, fieldsAt, type Groups, listed, NotRead, quoted, rule, takeAll, valueAt } from './draft.ts';
+import { escapeForPattern, withoutFiller } from './language.ts';
+
+/** A field with no more values than this is one of states or kinds, whose values are words of questions. */
+const mostStates = 50;
+const mostLookedAt = 100;
+
+const takesEquals = ({ kind, name, filters }: Field): boolean => kind !== 'day' && filters.has(name);
+const fitsNumber = (value: string): boolean => /^-?\d+(\.\d+)?$/.test(value);
+
+/** How the data spell this value of the field, whatever the case; empty when there is none. */
+async function spellings({ data, resource }: Draft, field: Field, value: string): Promise<readonly string[]> {
+  if (field.kind === 'boolean') return value === 'true' || value === 'false' ? [value] : [];
+  if (field.kind === 'number' && !fitsNumber(value)) return [];
+  const { count } = await data.aggregate({ resource: resource.name, filters: { [field.name]: value } });
+  if (count > 0) return [value];
+  const folded = `${field.name}_contains`;
+  if (field.kind !== 'text' || !field.filters.has(folded) || [...value].length < 3) return [];
+  const near = await data.groups({ resource: resource.name, filters: { [folded]: value }, groupBy: field.name, limit: mostLookedAt });
+  return near.groups.map((group) => String(group.value)).filter((text) => text.toLowerCase() === value.toLowerCase());
+}
+
+type Match = { readonly field: Field; readonly values: readonly string[] };
+
+async function matches(draft: Draft, fields: readonly Field[], value: string): Promise<readonly Match[]> {
+  const found = await Promise.all(fields.map(async (field) => ({ field, values: await spellings(draft, field, value) })));
+  return found.filter(({ values }) => values.length > 0);
+}
+
+function addValue(draft: Draft, { field, values }: Match, isNot = false): void {
+  const parameter = isNot ? `${field.name}_not` : field.name;
+  if (!field.filters.has(parameter)) throw new AskBack(`This version has no filter for what ${field.name} is${isNot ? ' not' : ''}.`);
+  const [first = '', ...others] = values;
+  addFilter(
+    draft,
+    parameter,
+    others.length === 0 ? first : values,
+    `${field.name} is ${isNot ? 'not ' : ''}${values.map(quoted).join(' or ')}`,
+  );
+}
+
+/** A value of a field that the question names: one of several fields if the words leave that open. */
+async function takeNamed(draft: Draft, mark: string, value: string, isNot: boolean): Promise<string | undefined> {
+  const fields = fieldsAt(draft, mark).filter(takesEquals);
+  if (fields.length === 0) {
+    const [first] = fieldsAt(draft, mark);
+    if (first?.kind === 'lines' || first?.kind === 'day') return undefined;
+    throw new AskBack(`This version has no filter for ${first?.name ?? 'that'}.`);
+  }
+  const found = await matches(draft, fields, value);
+  const [match, ...others] = found;
+  if (others.length > 0) throw new AskBack(`${quoted(value)} occurs as ${listed(found.map(({ field }) => field))}: which is meant?`);
+  if (match !== undefined) addValue(draft, match, isNot);
+  else {
+    // Nothing has it under any of the fields, so each of them leads to the same: nothing.
+    const fitting = fields.find(({ kind }) => kind !== 'number' || fitsNumber(value));
+    if (fitting === undefined || isNot) throw new AskBack(`No record has ${quoted(value)} as ${listed(fields)}.`);
+    addFilter(draft, fitting.name, value, `${listed(fields)} is ${quoted(value)}`);
+  }
+  return '<~v>';
+}
+
+/** One record by what it is called: `invoice 563614`. */
+async function takeRecord(draft: Draft): Promise<void> {
+  await takeAll(draft, rule('<r> (?:with )?(?:the )?(?:id |{F:f} (?:of |is )?|no |called |named )?{V:v}'), async ({ f, v = '' }, after) => {
+    // In "invoice 500 or more" the number is none of a record.
+    if (/^ or /.test(after)) return undefined;
+    const value = valueAt(draft, v);
+    const named = f === undefined ? identityFields(draft.resource).filter(takesEquals) : fieldsAt(draft, f).filter(takesEquals);
+    if (f !== undefined && !named.some((field) => identityFields(draft.resource).includes(field))) return undefined;
+    const found = await matches(draft, named, value);
+    const byId = f === undefined ? await findId(draft, value) : [];
+    const [match, ...others] = [...found, ...byId];
+    if (others.length > 0)
+      throw new AskBack(
+        `${quoted(value)} is the ${listed([...found, ...byId].map(({ field }) => field))} of different records: which is meant?`,
+      );
+    if (match === undefined)
+      addFilter(draft, named[0]?.name ?? 'id', value, `${listed([...named, ...(f === undefined ? [idField] : [])])} is ${quoted(value)}`);
+    else addValue(draft, match);
+    draft.isSingle = true;
+    return '<r>';
+  });
+}
+
+const idField: Field = { name: 'id', type: 'text', kind: 'text', filters: new Set(['id']), sortable: false, lineFields: [] };
+
+/** A record that is found by its number too is one record, not two. */
+async function findId({ data, resource }: Draft, value: string): Promise<readonly Match[]> {
+  const whole = /^\d{1,18}$/.test(value) || resource.fields.some(({ name, type }) => name === 'id' && type !== 'text');
+  if (!whole) return [];
+  const { rows } = await data.list({ resource: resource.name, filters: { id: value }, pageSize: 1 });
+  const [row] = rows;
+  if (row === undefined || identityFields(resource).some(({ name }) => row[name] === value)) return [];
+  return [{ field: idField, values: [value] }];
+}
+
+/** Words that are values of fields with few values: `open`, `paid in full`. */
+async function takeStates(draft: Draft): Promise<void> {
+  if (!/[^ <>]/.test(withoutFiller(draft.text).replaceAll(/<[^>]*>/g, ''))) return;
+  const { resource, data } = draft;
+  const fields = resource.fields.filter((field) => field.kind === 'text' && takesEquals(field) && field.name !== 'id');
+  const states = await Promise.all(
+    fields.map(async (field) => {
+      const { totalGroups, groups } = await data.groups({ resource: resource.name, filters: {}, groupBy: field.name, limit: mostStates });
+      const values = groups.map(({ value }) => value).filter((value): value is string => typeof value === 'string' && value.trim() !== '');
+      return totalGroups <= mostStates ? values.map((value) => ({ field, value })) : [];
+    }),
+  );
+  const words = states.flat().sort((a, b) => b.value.length - a.value.length);
+  for (const { field, value } of words) await takeState(draft, words, field, value.toLowerCase(), value);
+  // The first words of a value stand for it, as `paid` for `Paid In Full`, where no other value begins so.
+  for (const { field, value } of words) {
+    const [first = ''] = value.toLowerCase().split(' ');
+    const isOnly = words.filter((other) => other.value.toLowerCase().split(' ')[0] === first).length === 1;
+    if (isOnly && first.length > 2 && first !== value.toLowerCase()) await takeState(draft, words, field, first, value);
+  }
+}
+
+async function takeState(
+  draft: Draft,
+  all: readonly { field: Field; value: string }[],
+  field: Field,
+  words: string,
+  value: string,
+): Promise<void> {
+  const pattern = rule(`(?:{F:f} {glue})?(?<not>(?:not|non) )?${escapeForPattern(words)}`);
+  await takeAll(draft, pattern, ({ f, not }: Groups, after) => {
+    if (f !== undefined && !fieldsAt(draft, f).includes(field)) return undefined;
+    const same = all.filter((other) => other.value.toLowerCase() === value.toLowerCase() && other.field !== field);
+    if (f === undefined && same.length > 0)
+      throw new AskBack(`${quoted(value)} occurs as ${listed([field, ...same.map((other) => other.field)])}: which is meant?`);
+    // "paid in August" asks when it became so, which a date of the record doesn't tell.
+    if (/^ <~d>/.test(after))
+      throw new AskBack(
+        `When ${field.name} became ${quoted(value)} is not known here. Ask for ${draft.resource.name} of that time that are ${words}.`,
+      );
+    addValue(draft, { field, values: [value] }, not !== undefined);
+    return '<~v>';
+  });
+}
+
+/** `invoices of CUST12415`: a value whose field is not named, found in exactly one. */
+async function takeReference(draft: Draft): Promise<void> {
+  await takeAll(draft, rule('(?:(?:of|for|from|by|to) {V:v}|{Q:w})'), async ({ v, w }) => {
+    const value = valueAt(draft, v ?? w ?? '');
+    const fields = draft.resource.fields.filter((field) => field.kind === 'text' && takesEquals(field) && field.name !== 'id');
+    const found = await matches(draft, fields, value);
+    const [match, ...others] = found;
+    if (match === undefined) throw new NotRead(quoted(value));
+    if (others.length > 0) throw new AskBack(`${quoted(value)} occurs as ${listed(found.map(({ field }) => field))}: which is meant?`);
+    addValue(draft, match);
+    return '<~v>';
+  });
+}
+
+export async function takeValues(draft: Draft): Promise<void> {
+  await takeRecord(draft);
+  await takeAll(
+    draft,
+    rule('(?:by (?:the )?)?{F:f} (?:(?:is|are|was|were|of|equals|the|called|named) )*(?<not>not )?(?<v><[qcn]\\d+>|true|false)'),
+    ({ f = '', v = '', not }) => takeNamed(draft, f, v.startsWith('<') ? valueAt(draft, v) : v, not !== undefined),
+  );
+  await takeStates(draft);
+  await takeReference(draft);
+}
