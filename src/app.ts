@@ -5,6 +5,7 @@ import { sessionCookie } from './http/authenticate.ts';
 import { errorHandler, unknownAddress } from './http/errors.ts';
 import type { StreamOptions } from './http/event-stream.ts';
 import { invitationPage } from './http/invitation-page.ts';
+import { mcpPath, mcpResource, mcpRouter, metadataPaths, resourceMetadata, type ServeMcp } from './http/mcp.ts';
 import { referencePages } from './http/reference-page.ts';
 import { refuseRepeatedHeaders, requestLog } from './http/request-log.ts';
 import { safeHeaders } from './http/safe-headers.ts';
@@ -28,8 +29,19 @@ export type AppOptions = {
 function tokenVerifier({ settings, log }: Ctx): VerifyToken {
   let opened: Promise<VerifyToken> | undefined;
   return async (token) => {
-    opened ??= import('./identity/access-token.ts').then(({ openTokenVerifier }) => openTokenVerifier(settings.oidc, log));
+    opened ??= import('./identity/access-token.ts').then(({ openTokenVerifier }) =>
+      openTokenVerifier(settings.oidc, log, [mcpResource(settings.publicUrl)]),
+    );
     return (await opened)(token);
+  };
+}
+
+/** Loaded with the first message, for the same reason. */
+function mcpServer(ctx: Ctx, usage: Usage): ServeMcp {
+  let opened: Promise<ServeMcp> | undefined;
+  return async (...message) => {
+    opened ??= import('./mcp/server.ts').then(({ openMcp }) => openMcp(ctx, usage));
+    return (await opened)(...message);
   };
 }
 
@@ -41,8 +53,10 @@ export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   app.set('trust proxy', options.trustProxy ?? false);
   app.use(requestLog(ctx.log, ctx.clock), refuseRepeatedHeaders, safeHeaders());
   const pages = referencePages();
+  const usage = options.usage ?? openUsage(ctx);
+  const verify = tokenVerifier(ctx);
   // First among its neighbours: each of them would look at every public request.
-  app.use('/api/public', publicRouter(ctx, { referencePage: pages.public, sessionCookie, usage: options.usage ?? openUsage(ctx) }));
+  app.use('/api/public', publicRouter(ctx, { referencePage: pages.public, sessionCookie, usage }));
   app.use('/reference-assets', pages.assets);
   app.get('/', (_req, res) => res.redirect(302, `${platformBase}/openapi/preview`));
   app.get(`${platformBase}/openapi/preview`, pages.platform);
@@ -50,7 +64,9 @@ export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   app.use('/invitation-assets', invitation.assets);
   app.get('/invitations/accept', invitation.page);
   app.use('/auth', signInRouter(ctx));
-  app.use(platformBase, platformRouter(ctx, tokenVerifier(ctx), options.streams ?? {}));
+  app.use(platformBase, platformRouter(ctx, verify, options.streams ?? {}));
+  app.get(metadataPaths, resourceMetadata(ctx));
+  app.use(mcpPath, mcpRouter(ctx, verify, mcpServer(ctx, usage)));
   app.use(unknownAddress);
   app.use(errorHandler(ctx.log));
   return app;

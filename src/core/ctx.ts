@@ -36,6 +36,8 @@ export type Principal = {
   readonly credential: { readonly kind: 'api-key' | 'oauth' | 'session'; readonly id: string };
   /** A key restricted to public versions or resources may only ask who it is. */
   readonly identityOnly: boolean;
+  /** The published versions and resources that a key is kept to; empty means all. */
+  readonly reads: { readonly versions: readonly string[]; readonly resources: readonly string[] };
   /** A key whose maker left and which now stands for someone else: it makes and widens no keys, and is never taken for an owner. */
   readonly handedOver: boolean;
 };

@@ -2,7 +2,7 @@
 import { isIPv4 } from 'node:net';
 
 /** Of a URL's host name, as `URL` writes it. */
-const isLoopbackName = (hostname: string): boolean =>
+export const isLoopbackName = (hostname: string): boolean =>
   hostname === 'localhost' || hostname === '[::1]' || (isIPv4(hostname) && hostname.startsWith('127.'));
 
 /** A plain http address on this machine. */

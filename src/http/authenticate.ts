@@ -41,14 +41,15 @@ export function refuseForeignOrigin(req: Request, publicUrl: string): void {
   });
 }
 
-export function authenticate(ctx: Ctx, verify: VerifyToken): RequestHandler {
+/** Without `sessions` a cookie is no credential. */
+export function authenticate(ctx: Ctx, verify: VerifyToken, { sessions } = { sessions: true }): RequestHandler {
   return async (req, res, next) => {
     const ip = callerAddress(req);
     try {
       const given = {
         authorization: req.headers.authorization,
         organization: headerText(req.headers['x-organization-id']),
-        session: sessionCookie(req),
+        session: sessions ? sessionCookie(req) : undefined,
       };
       const again = () => identify(ctx, given, verify);
       const caller = await again();

@@ -56,31 +56,27 @@ export function toAppError(error: unknown): AppError {
 
 export const requestIdOf = (res: Response): string => String(res.locals['requestId'] ?? '');
 
+export const errorBody = ({ code, message, details }: AppError, requestId: string): ErrorBody => ({
+  error: { code, message, ...(details.length > 0 && { details }), requestId },
+});
+
 export function sendError(res: Response, error: AppError): void {
   for (const [name, value] of Object.entries(error.headers)) res.setHeader(name, value);
-  if (error.status === 401) res.setHeader('WWW-Authenticate', 'Bearer');
+  if (error.status === 401 && !res.hasHeader('WWW-Authenticate')) res.setHeader('WWW-Authenticate', 'Bearer');
   res.setHeader('Cache-Control', 'no-store');
-  const body: ErrorBody = {
-    error: {
-      code: error.code,
-      message: error.message,
-      ...(error.details.length > 0 && { details: error.details }),
-      requestId: requestIdOf(res),
-    },
-  };
-  res.status(error.status).json(body);
+  res.status(error.status).json(errorBody(error, requestIdOf(res)));
 }
 
 /** Failures of the service itself go to the log with their cause; that it is busy has none, and callers can make it so. */
-export function logFailure(log: Log, res: Response, shown: AppError, error: unknown): void {
+export function logFailure(log: Log, requestId: string, shown: AppError, error: unknown): void {
   if (shown.status < 500) return;
   if (shown.status === 503 && error === shown && shown.cause === undefined) {
-    log.warn({ requestId: requestIdOf(res) }, shown.message);
+    log.warn({ requestId }, shown.message);
     return;
   }
   const cause = error instanceof AppError ? (error.cause ?? error) : error;
   log.error(
-    { requestId: requestIdOf(res), err: cause instanceof ZodError ? new Error(`an answer broke its schema: ${cause.message}`) : cause },
+    { requestId, err: cause instanceof ZodError ? new Error(`an answer broke its schema: ${cause.message}`) : cause },
     shown.message,
   );
 }
@@ -88,7 +84,7 @@ export function logFailure(log: Log, res: Response, shown: AppError, error: unkn
 export function errorHandler(log: Log): ErrorRequestHandler {
   return (error: unknown, _req, res, _next) => {
     const shown = toAppError(error);
-    logFailure(log, res, shown, error);
+    logFailure(log, requestIdOf(res), shown, error);
     if (res.headersSent) {
       res.destroy();
       return;

@@ -143,7 +143,7 @@ function endWith(stream: Stream, error: unknown): void {
   }
   const shown = toAppError(error);
   if (!res.headersSent) throw shown;
-  logFailure(ctx.log, res, shown, error);
+  logFailure(ctx.log, requestIdOf(res), shown, error);
   res.end(eventText('error', { error: { code: shown.code, message: shown.message, requestId: requestIdOf(res) } }));
 }
 

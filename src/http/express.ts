@@ -6,11 +6,11 @@ import { AppError } from '../core/errors.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { authenticate, budgetKey, callerCtx, refuseForeignOrigin } from './authenticate.ts';
 import { openStreams, type Streams } from './event-stream.ts';
-import { once } from './idempotency.ts';
+import { invokeOnce } from './idempotency.ts';
 import { requestBudget } from './rate-limit.ts';
-import { type Answer, type AnyRoute, admit, goodStatus, invoke, type PublicRoute, type Route, refuseQuery } from './route.ts';
+import { type Answer, type AnyRoute, admit, goodStatus, type PublicRoute, type Route, refuseQuery } from './route.ts';
 
-const maxBodyBytes = 1024 * 1024;
+export const maxBodyBytes = 1024 * 1024;
 
 function send(res: Response, { status, body }: Answer): void {
   res.setHeader('Cache-Control', 'no-store');
@@ -29,7 +29,7 @@ const ownPagesOnly =
   };
 
 /** A body must say that it is JSON; one that says nothing and holds nothing is no body. */
-const jsonOnly: RequestHandler = (req, _res, next) => {
+export const jsonOnly: RequestHandler = (req, _res, next) => {
   const hasBody = req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;
   if (hasBody && req.is('application/json') === false) {
     throw new AppError('BAD_REQUEST', 'The body must be application/json', {
@@ -67,12 +67,8 @@ function serve(route: Route, streams: Streams): RequestHandler {
       if (wantsStream(req)) return streams.serve(route, ctx, admit(route, ctx, raw), req.headers['last-event-id'], res);
     }
     const key = req.headers['idempotency-key'];
-    const answer = await invoke(route, ctx, raw, async (handle) => {
-      if (route.method !== 'POST' || typeof key !== 'string') return handle();
-      const { answer: stored, replayed } = await once(ctx, route, key, raw.body, raw.params, handle);
-      if (replayed) res.setHeader('Idempotency-Replayed', 'true');
-      return stored;
-    });
+    const { answer, replayed } = await invokeOnce(route, ctx, raw, typeof key === 'string' ? key : undefined);
+    if (replayed) res.setHeader('Idempotency-Replayed', 'true');
     send(res, answer);
   };
 }

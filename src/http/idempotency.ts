@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { CallerCtx } from '../core/ctx.ts';
 import { AppError, invalid } from '../core/errors.ts';
 import { inTransaction, type Tx } from '../db/transaction.ts';
-import type { Answer, Route } from './route.ts';
+import { type Answer, invoke, type RawInput, type Route } from './route.ts';
 
 const waitMs = 10_000;
 const pollMs = 100;
@@ -125,4 +125,21 @@ export async function once(
   });
   await keep(answer);
   return { answer, replayed: false };
+}
+
+/** `invoke`, with the stored answer where a POST is repeated under the same key. */
+export async function invokeOnce(
+  route: Route,
+  ctx: CallerCtx,
+  raw: RawInput,
+  key: string | undefined,
+): Promise<{ answer: Answer; replayed: boolean }> {
+  let replayed = false;
+  const answer = await invoke(route, ctx, raw, async (handle) => {
+    if (route.method !== 'POST' || key === undefined) return handle();
+    const kept = await once(ctx, route, key, raw.body, raw.params, handle);
+    replayed = kept.replayed;
+    return kept.answer;
+  });
+  return { answer, replayed };
 }

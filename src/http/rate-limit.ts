@@ -10,15 +10,15 @@ const failuresPerMinute = 20;
 
 type Window = { hits: number; seconds_left: number };
 
-/** Counts one more hit in the key's window; says how many there are and how long the window still lasts. */
-export async function hit(ctx: Pick<Ctx, 'db'>, key: string): Promise<{ hits: number; secondsLeft: number }> {
+/** Counts hits in the key's window; says how many there are and how long the window still lasts. */
+async function hit(ctx: Pick<Ctx, 'db'>, key: string, count = 1): Promise<{ hits: number; secondsLeft: number }> {
   const { rows } = await ctx.db.control.raw<{ rows: Window[] }>(
-    `insert into rate_limits as held (key, hits, resets_at) values (?, 1, clock_timestamp() + make_interval(secs => ?))
+    `insert into rate_limits as held (key, hits, resets_at) values (?, ?, clock_timestamp() + make_interval(secs => ?))
      on conflict (key) do update set
-       hits = case when held.resets_at <= clock_timestamp() then 1 else held.hits + 1 end,
+       hits = case when held.resets_at <= clock_timestamp() then excluded.hits else held.hits + excluded.hits end,
        resets_at = case when held.resets_at <= clock_timestamp() then excluded.resets_at else held.resets_at end
      returning hits, extract(epoch from resets_at - clock_timestamp())::float8 as seconds_left`,
-    [key, windowSeconds],
+    [key, count, windowSeconds],
   );
   const row = rows[0];
   if (row === undefined) throw new Error('the rate limit was not counted');
@@ -61,6 +61,12 @@ export function requestBudget(ctx: Ctx, keyOf: (req: Request, res: Response) => 
       next(exceeded(Number(res.getHeader('Retry-After') ?? windowSeconds)));
     },
   });
+}
+
+/** Takes as many more requests from the budget that a request has opened. Throws 429. */
+export async function spendMore(ctx: Ctx, key: string, count: number): Promise<void> {
+  const { hits, secondsLeft } = await hit(ctx, key, count);
+  if (hits > ctx.settings.rateLimitPerMinute) throw exceeded(Math.max(1, Math.ceil(secondsLeft)));
 }
 
 /** A failed authentication: 401 for the first few of a minute from one address, 429 after. */

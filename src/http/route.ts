@@ -155,6 +155,10 @@ const badPath = (details: ErrorDetail[]) => new AppError('BAD_REQUEST', 'The pat
 const badQuery = (details: ErrorDetail[]) => new AppError('BAD_REQUEST', 'The query is not valid', { details });
 const badBody = (details: ErrorDetail[]) => new AppError('VALIDATION_ERROR', 'The body is not valid', { details });
 
+/** Arguments of a tool, as strictly as a body. Throws 422. */
+export const parseArguments = <S extends z.ZodType>(schema: S, raw: unknown): z.output<S> =>
+  parsePart(schema, raw, (details) => new AppError('VALIDATION_ERROR', 'The arguments are not valid', { details })) as z.output<S>;
+
 function makeRoute<P extends Maybe<Shape>, Q extends Maybe<Shape>, B extends Maybe<z.ZodType>, R extends Maybe<z.ZodType>, C>(
   access: Route['access'],
   spec: Spec<P, Q, B, R, Route['permission'], C>,
@@ -218,7 +222,7 @@ export const refuseQuery = (query: unknown): unknown => parsePart(nothing, query
 
 export const definePublicRoute = (spec: Omit<PublicRoute, 'access'>): PublicRoute => ({ ...spec, access: 'public' });
 
-const missing = (permission: Permission): AppError => new AppError('FORBIDDEN', `Missing required permission: ${permission}`);
+export const missing = (permission: Permission): AppError => new AppError('FORBIDDEN', `Missing required permission: ${permission}`);
 const because = (message: string, code: string, reason: string): AppError =>
   new AppError('FORBIDDEN', message, { details: [{ path: '', code, message: reason }] });
 

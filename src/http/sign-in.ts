@@ -40,7 +40,7 @@ function problemPage(ctx: Ctx): ErrorRequestHandler {
     res.vary('Accept');
     if (res.headersSent || !wantsPage(req)) return next(error);
     const shown = toAppError(error);
-    logFailure(ctx.log, res, shown, error);
+    logFailure(ctx.log, requestIdOf(res), shown, error);
     sendSignInProblem(res, shown);
   };
 }

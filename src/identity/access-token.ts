@@ -80,7 +80,8 @@ const keysAreAway = (error: unknown): boolean =>
   error instanceof JwksRateLimitError ||
   (error instanceof Error && 'isEndpointUnavailable' in error && error.isEndpointUnavailable === true);
 
-export function openTokenVerifier(oidc: Settings['oidc'], log: Log): VerifyToken {
+/** `alsoFor` are other names of this service as a resource, beside the configured audience. */
+export function openTokenVerifier(oidc: Settings['oidc'], log: Log, alsoFor: readonly string[] = []): VerifyToken {
   if (oidc === null) return async () => undefined;
   const keys = new JwksClient({
     jwksUri: oidc.jwksUri,
@@ -99,7 +100,7 @@ export function openTokenVerifier(oidc: Settings['oidc'], log: Log): VerifyToken
       const payload = jwt.verify(token, key.getPublicKey(), {
         algorithms,
         issuer: oidc.issuer,
-        audience: oidc.audience,
+        audience: [oidc.audience, ...alsoFor],
         clockTolerance: clockToleranceSeconds,
       });
       return typeof payload === 'string' ? undefined : toClaims(payload, token, oidc, log);

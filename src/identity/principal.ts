@@ -50,6 +50,7 @@ async function fromApiKey(ctx: Ctx, secret: string, wantedOrganization: string |
     permissions: identityOnly ? new Set() : keyPermissions(key),
     credential,
     identityOnly,
+    reads: { versions: key.scopes.versions, resources: key.scopes.resources },
     handedOver: key.ceiling !== null,
   };
   const refusal = wantedOrganization === undefined || wantedOrganization === key.organization.id ? undefined : mismatch();
@@ -83,6 +84,7 @@ function asMember(ctx: Ctx, person: Person, membership: Membership): Principal {
     permissions: new Set(person.readOnly ? held.filter(isReadPermission) : held),
     credential: person.credential,
     identityOnly: false,
+    reads: { versions: [], resources: [] },
     handedOver: false,
   };
 }

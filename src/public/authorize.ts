@@ -14,6 +14,9 @@ import { openTrusted } from './trusted.ts';
 /** Finds the living key of a request. Throws 401. */
 export type Authenticate = (headers: IncomingHttpHeaders) => Promise<FoundApiKey>;
 
+/** The versions and resources that someone is kept to; empty means all. */
+export type Reach = { readonly versions: readonly string[]; readonly resources: readonly string[] };
+
 /** A moment each; whoever is forgotten is only noted again. */
 const mostTouched = 10_000;
 const touchEveryMs = 60_000;
@@ -64,8 +67,8 @@ export function assertTenant(
 }
 
 /** Throws 403 for a version or resource outside the key's scopes. Says nothing about whether they exist. */
-export function assertScopes(key: FoundApiKey, version: string, resource: string | null): void {
-  const { versions, resources } = key.scopes;
+export function assertScopes({ scopes }: { readonly scopes: Reach }, version: string, resource: string | null): void {
+  const { versions, resources } = scopes;
   if (versions.length > 0 && !versions.includes(version))
     throw refuse('FORBIDDEN', 'version', 'version_out_of_scope', 'This key is not valid for this version');
   if (resource !== null && resources.length > 0 && !resources.includes(resource)) {

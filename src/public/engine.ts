@@ -6,11 +6,15 @@ import { type Exports, openExports } from './export.ts';
 import type { Reader } from './read.ts';
 import { openStatements } from './statements.ts';
 import { openTotals } from './totals.ts';
-import { openTrusted } from './trusted.ts';
+import { openTrusted, type Trusted } from './trusted.ts';
+import { openPublishedContent, type PublishedContent, type VersionState } from './versions.store.ts';
 
 export type Engine = {
   readonly exports: Exports;
   readonly readerOf: (organizationId: string) => Reader;
+  /** By `<organization id>/<version>`. */
+  readonly versions: Trusted<VersionState | undefined>;
+  readonly content: PublishedContent;
 };
 
 const engines = new WeakMap<Ctx['db'], Engine>();
@@ -28,7 +32,12 @@ export function openEngine(ctx: Ctx): Engine {
     anchors: openAnchors(cacheBytes.anchors, settings.anchorEvery),
     statements: openStatements(ctx.db.data, cacheBytes.statements),
   };
-  const engine: Engine = { exports: openExports(ctx), readerOf: (organizationId) => ({ ...shared, organizationId }) };
+  const engine: Engine = {
+    exports: openExports(ctx),
+    readerOf: (organizationId) => ({ ...shared, organizationId }),
+    versions: openTrusted(clock, trustMs, cacheBytes.trusted),
+    content: openPublishedContent(cacheBytes.versions),
+  };
   engines.set(ctx.db, engine);
   return engine;
 }

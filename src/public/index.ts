@@ -15,6 +15,7 @@ export { type Proof, proveVersion } from './prove.ts';
 export type { QueryProblem, RecordQuery } from './record-query.ts';
 export { openRecords, type Records } from './records.ts';
 export { type Bindings, EndpointDefinition, operators, SchemaDocument } from './schema-document.ts';
+export { DescribeInput, GetInput, openRecordTools, QueryInput, type RecordTools, type ToolAccess } from './tools.ts';
 export { openUsage, type Usage } from './usage.ts';
 export { type Problem, validateDocument } from './validate.ts';
 

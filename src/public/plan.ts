@@ -50,7 +50,7 @@ const mostValues = 100;
 const shortestContains = 3;
 const mostProblems = 20;
 const mostSuggestions = 5;
-const listParameters: ReadonlySet<string> = new Set(['page', 'pageSize', 'sort', 'order', 'fields']);
+export const listParameters: ReadonlySet<string> = new Set(['page', 'pageSize', 'sort', 'order', 'fields']);
 const recordParameters: ReadonlySet<string> = new Set(['fields']);
 const noFilters: CompiledEndpoint['filters'] = new Map();
 

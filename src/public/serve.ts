@@ -3,7 +3,6 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
-import { AppError } from '../core/errors.ts';
 import type { FoundApiKey } from '../identity/api-key.store.ts';
 import {
   type Authenticate,
@@ -24,6 +23,7 @@ import { exportTypes, serveExport } from './export.ts';
 import { type ListBodies, type ListBody, openListBodies } from './list-bodies.ts';
 import { describeVersion } from './openapi.ts';
 import { type ListPlan, planRecord, type RecordPlan } from './plan.ts';
+import { assertNotRetired, findPublished, nothingHere } from './published.ts';
 import { currentFreshness, type Freshness, readList, readRecord } from './read.ts';
 import { parameterProblem, queryTextOf, type ReadTarget, readQuery, readTarget, refuseParameters } from './request.ts';
 import {
@@ -39,18 +39,9 @@ import {
   setFreshness,
   writeBody,
 } from './response.ts';
-import { openTrusted, type Trusted } from './trusted.ts';
 import { openUnderstandList, type UnderstandList } from './understood.ts';
 import { isRecordId } from './values.ts';
-import {
-  findDraft,
-  findPredecessor,
-  findVersion,
-  isVersionLabel,
-  openPublishedContent,
-  type PublishedContent,
-  type VersionState,
-} from './versions.store.ts';
+import { findDraft, findPredecessor, isVersionLabel, type VersionState } from './versions.store.ts';
 
 /** Many proxies and clients refuse answers with more than 4 to 8 KiB of headers; a long query would be repeated four times. */
 const longestLink = 3_000;
@@ -59,32 +50,21 @@ const longestLink = 3_000;
 export type PublicService = {
   readonly ctx: Ctx;
   readonly authenticate: Authenticate;
-  readonly versions: Trusted<VersionState | undefined>;
-  readonly content: PublishedContent;
   readonly bodies: ListBodies;
   readonly engine: Engine;
   readonly understand: UnderstandList;
 };
 
 export function openPublicService(ctx: Ctx): PublicService {
-  const { clock, settings } = ctx;
-  const { cacheBytes, trustMs } = settings;
+  const { cacheBytes } = ctx.settings;
   return {
     ctx,
     authenticate: openAuthenticate(ctx),
-    versions: openTrusted(clock, trustMs, cacheBytes.trusted),
-    content: openPublishedContent(cacheBytes.versions),
     bodies: openListBodies(cacheBytes.bodies),
     engine: openEngine(ctx),
     understand: openUnderstandList(cacheBytes.statements),
   };
 }
-
-/** The same words for whatever is not there, so that no answer tells one reason from another. */
-const nothingHere = (): AppError =>
-  new AppError('NOT_FOUND', 'There is nothing at this address', {
-    details: [{ path: '', code: 'not_found', message: 'There is nothing at this address' }],
-  });
 
 export async function answer(service: PublicService, exchange: Exchange): Promise<void> {
   const { req } = exchange;
@@ -114,29 +94,15 @@ export async function answer(service: PublicService, exchange: Exchange): Promis
   await (target.kind === 'changes' ? serveChanges(read) : serveRecord(read, target.id));
 }
 
-/** A version that was ever published. Throws 404. */
-async function findPublished(service: PublicService, tenant: TenantCtx, version: string): Promise<VersionState> {
-  if (!isVersionLabel(version)) throw nothingHere();
-  const state = await service.versions.get(`${tenant.organizationId}/${version}`, () => findVersion(tenant, version));
-  if (state === undefined || state.status === 'draft') throw nothingHere();
-  return state;
-}
-
-function assertNotRetired({ status }: VersionState): void {
-  if (status !== 'retired') return;
-  const message = 'This version has been retired; its answers have ended';
-  throw new AppError('NOT_FOUND', message, { status: 410, details: [{ path: 'version', code: 'version_retired', message }] });
-}
-
 async function findEndpoint(
   service: PublicService,
   exchange: Exchange,
   tenant: TenantCtx,
   target: ReadTarget,
 ): Promise<{ state: VersionState; endpoint: CompiledEndpoint }> {
-  const state = await findPublished(service, tenant, target.version);
+  const state = await findPublished(service.engine, tenant, target.version);
   exchange.onTarget(state.version, '');
-  const schema = await service.content.compiled(tenant, state.id);
+  const schema = await service.engine.content.compiled(tenant, state.id);
   const endpoint = schema.endpoints.get(target.resource);
   if (endpoint === undefined || target.kind === 'nothing') throw nothingHere();
   exchange.onTarget(state.version, endpoint.name);
@@ -230,12 +196,17 @@ async function describe(
       text,
     );
   }
-  const state = await findPublished(service, tenant, version);
+  const state = await findPublished(service.engine, tenant, version);
   exchange.onTarget(state.version, '');
   assertNotRetired(state);
   setDeprecation(res, state, baseUrl, null);
   assertDescriptionParameters(req);
-  await sendJson(req, res, [tenant.organizationId, scopes, 'description', state.id], await service.content.description(tenant, state.id));
+  await sendJson(
+    req,
+    res,
+    [tenant.organizationId, scopes, 'description', state.id],
+    await service.engine.content.description(tenant, state.id),
+  );
 }
 
 /** However it is spelled; what can't be read is refused afterwards. */

@@ -82,6 +82,35 @@ export const findDraft = (ctx: Pick<TenantCtx, 'db' | 'organizationId'>, version
       .first<DraftRow | undefined>('id', 'name', 'notes', 'endpoints'),
   );
 
+export type LiveRow = {
+  readonly version: string;
+  readonly status: 'published' | 'deprecated';
+  readonly name: string;
+  readonly sunset_at: Date | null;
+  readonly resources: readonly string[];
+};
+
+/** The versions that answer now, in the order of their labels. */
+export const findLive = (ctx: Pick<TenantCtx, 'db' | 'organizationId'>): Promise<LiveRow[]> =>
+  inTransaction(ctx, (tx) =>
+    tx('api_schemas')
+      .where('organization_id', ctx.organizationId)
+      .whereIn('status', ['published', 'deprecated'])
+      .orderByRaw('length(version), version')
+      .select<LiveRow[]>('version', 'status', 'name', 'sunset_at', tx.raw("jsonb_path_query_array(endpoints, '$[*].name') as resources")),
+  );
+
+/** What a published version says of itself, in its definition's own words. */
+export const findDefinition = (
+  ctx: Pick<TenantCtx, 'db' | 'organizationId'>,
+  id: string,
+): Promise<{ readonly name: string; readonly notes: string; readonly endpoints: readonly EndpointDefinition[] } | undefined> =>
+  inTransaction(ctx, (tx) =>
+    tx('api_schemas')
+      .where({ organization_id: ctx.organizationId, id })
+      .first<{ name: string; notes: string; endpoints: EndpointDefinition[] } | undefined>('name', 'notes', 'endpoints'),
+  );
+
 type PredecessorRow = { readonly version: string; readonly endpoints: EndpointDefinition[]; readonly bindings: Bindings };
 
 /** The published version right before that label, to tell what a draft would change. */

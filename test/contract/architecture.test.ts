@@ -61,6 +61,8 @@ const mayImport: Record<string, Record<string, Access>> = {
     gateways: ['dns.ts'], // records that prove control of a hostname
     connectors: ['connector.ts', 'netsuite/connection.ts'], // the words of its errors, and which addresses are an account's
   },
+  // Tools for agents: over the operations' values, and over the published versions.
+  mcp: { core: 'all', http: 'all', platform: 'door', public: 'door' },
   // The demo acts as a customer, an ERP and an operator at once; nothing imports it but main.
   demo: {
     core: 'all',
@@ -77,6 +79,7 @@ const mayImport: Record<string, Record<string, Access>> = {
     http: 'all',
     identity: 'all',
     platform: ['index.ts', 'api-schemas/publication.ts', 'domains/recheck.ts'],
+    mcp: ['server.ts'], // with its first message, since what stands behind it is large
     public: 'door',
     mail: 'door',
     sync: 'door',

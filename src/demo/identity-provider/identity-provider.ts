@@ -86,8 +86,8 @@ function featuresOf({ portalUrl }: Opened): Configuration['features'] {
     resourceIndicators: {
       enabled: true,
       getResourceServerInfo: (_ctx, resource) => {
-        if (resource !== audience) throw new errors.InvalidTarget();
-        return { scope: 'portal:read', audience, accessTokenTTL: 3_600, accessTokenFormat: 'jwt' };
+        if (resource !== audience && resource !== `${portalUrl}/mcp`) throw new errors.InvalidTarget();
+        return { scope: 'portal:read', audience: resource, accessTokenTTL: 3_600, accessTokenFormat: 'jwt' };
       },
     },
   };

@@ -1,0 +1,59 @@
+// A tool as a value: what a client lists and what answers a call. Whatever a tool refuses comes back as a result that is an error, in
+// the words of the REST interfaces, so that a model can read it and do better.
+import type { Tool as ListedTool } from '@modelcontextprotocol/server';
+import { z } from 'zod';
+import type { CallerCtx } from '../core/ctx.ts';
+import { errorBody, logFailure, toAppError } from '../http/errors.ts';
+import { parseArguments } from '../http/route.ts';
+
+/** Longest answer of a tool, in characters: some ten thousand tokens. */
+export const mostCharacters = 40_000;
+
+type Spec<I extends z.ZodObject> = {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly input: I;
+  /** Whether a call may change something. */
+  readonly writes: boolean;
+  /** Answers JSON text; throws AppErrors. */
+  run(ctx: CallerCtx, input: z.output<I>): Promise<string>;
+};
+
+export type Tool = Omit<Spec<z.ZodObject>, 'run'> & { run(ctx: CallerCtx, raw: unknown): Promise<string> };
+
+export const defineTool = <I extends z.ZodObject>(spec: Spec<I>): Tool => ({
+  ...spec,
+  run: (ctx, raw) => spec.run(ctx, parseArguments(spec.input, raw)),
+});
+
+/** Bounds that only say what every number in JSON is like. */
+function tidy(schema: Record<string, unknown>): void {
+  if (schema['maximum'] === Number.MAX_SAFE_INTEGER) delete schema['maximum'];
+  delete schema['propertyNames'];
+}
+
+/** As `tools/list` shows it. */
+export function describeTool({ name, title, description, input, writes }: Tool): ListedTool {
+  const { $schema: _, ...schema } = z.toJSONSchema(input, {
+    io: 'input',
+    override: ({ jsonSchema }) => tidy(jsonSchema as Record<string, unknown>),
+  });
+  const inputSchema = { ...schema, type: 'object' } as ListedTool['inputSchema'];
+  const annotations = { readOnlyHint: !writes, ...(writes && { destructiveHint: true }), openWorldHint: false };
+  return { name, title, description, inputSchema, annotations };
+}
+
+type Result = { content: { type: 'text'; text: string }[]; isError?: true };
+const textResult = (text: string): Result => ({ content: [{ type: 'text', text }] });
+
+/** Never throws. An error is `{"error":{code,message,details?,requestId}}`, as everywhere. */
+export async function callTool(tool: Tool, ctx: CallerCtx, raw: unknown): Promise<Result> {
+  try {
+    return textResult(await tool.run(ctx, raw));
+  } catch (error) {
+    const shown = toAppError(error);
+    logFailure(ctx.log, ctx.requestId, shown, error);
+    return { ...textResult(JSON.stringify(errorBody(shown, ctx.requestId))), isError: true };
+  }
+}
