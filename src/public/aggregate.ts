@@ -1,60 +1,38 @@
 // Counts and sums what a list would show, in one statement of the database: exact digits, nothing read into memory. It takes the
 // filters of the version and no others, and computes over fields that the version shows.
-import { z } from 'zod';
-import { AppError, type ErrorDetail } from '../core/errors.ts';
+import type { AppError } from '../core/errors.ts';
 import type { CompiledEndpoint, OutputField } from './compile.ts';
 import { columnSql, conditionPart, whereSql } from './conditions.ts';
 import { didYouMean } from './nearest.ts';
 import { type ListPlan, planList } from './plan.ts';
-import { type Reader, readRow, type StateRow } from './read.ts';
+import { type Freshness, type Reader, readRow, type StateRow } from './read.ts';
 import { valueJson } from './render-sql.ts';
+import { parameterProblem, type Query, refuseParameters } from './request.ts';
 import { openParameters, type Place, type Statement, stateColumns, stateOf, tableSql } from './sql.ts';
 
-const orders = ['count', 'sum', 'min', 'max', 'average', 'value'] as const;
-const scalar = z.union([z.string().max(1_000), z.number(), z.boolean()]);
+export const aggregateOrders = ['count', 'sum', 'min', 'max', 'average', 'value'] as const;
 
-export const AggregateInput = z.strictObject({
-  resource: z.string().max(63).meta({ description: 'Name of a resource' }),
-  field: z
-    .string()
-    .max(63)
-    .optional()
-    .meta({ description: 'The field to compute over: a number for all of them, a date or time for min and max. Absent: only counts' }),
-  filters: z
-    .record(z.string().max(100), z.union([scalar, z.array(scalar).min(1).max(100)]))
-    .default({})
-    .meta({ description: 'As for lists, such as {"status": "Open", "date_gte": "2026-01-01"}; joined by AND' }),
-  groupBy: z.string().max(63).optional().meta({ description: 'A field: one row for each of its values' }),
-  orderBy: z.enum(orders).default('count').meta({ description: 'Order of the groups: largest first; `value`: smallest first' }),
-  limit: z.int().min(1).max(100).default(20).meta({ description: 'At most so many groups' }),
-});
-export type AggregateInput = z.infer<typeof AggregateInput>;
-
-/**
- * For whoever offers it to a model. The answer is JSON: `{resource, filters, field, syncedAt, …figures}`, with `groupBy`
- * `{resource, filters, field, groupBy, syncedAt, totalGroups, groups: [{value, …figures}]}`. Figures: `count` (records), and of a
- * field `values` (records that have one), `min`, `max`, and of a number `sum` and `average` (6 decimals), as text with exact
- * digits, null when there is no value.
- */
-export const aggregateTool = {
-  name: 'aggregate',
-  description:
-    'Counts the records of a resource that match filters, and gives sum, average, min and max of a field, exactly. With groupBy the same for each value of a field.',
-  inputSchema: z.toJSONSchema(AggregateInput, { io: 'input' }) as Readonly<Record<string, unknown>>,
-} as const;
+export type AggregateQuestion = {
+  /** The field to compute over: a number for all figures, a date or time for the smallest and largest. Undefined: only counts. */
+  readonly field?: string | undefined;
+  /** One row for each value of this field. */
+  readonly groupBy?: string | undefined;
+  /** Of the groups: the largest figure first, or by `value`, the smallest first. */
+  readonly orderBy: (typeof aggregateOrders)[number];
+  /** At most so many groups. */
+  readonly limit: number;
+};
 
 type ValueField = Extract<OutputField, { kind: 'value' }>;
 type AggregatePlan = {
   readonly list: ListPlan;
   readonly field: ValueField | undefined;
   readonly groupBy: ValueField | undefined;
-  readonly orderBy: AggregateInput['orderBy'];
+  readonly orderBy: AggregateQuestion['orderBy'];
   readonly limit: number;
 };
 
-const refusal = (details: readonly ErrorDetail[]): AppError =>
-  new AppError('BAD_REQUEST', details[0]?.message ?? 'The request could not be read', { details });
-const refuse = (path: string, code: string, message: string): AppError => refusal([{ path, code, message }]);
+const refuse = (path: string, code: string, message: string): AppError => refuseParameters([parameterProblem(path, code, message)]);
 
 function findField({ fields, name: resource }: CompiledEndpoint, path: string, name: string): ValueField {
   const found = fields.find((field) => field.name === name);
@@ -70,21 +48,12 @@ function findField({ fields, name: resource }: CompiledEndpoint, path: string, n
 const isNumber = ({ column }: ValueField): boolean => column.type === 'number' || column.type === 'integer';
 const isOrdered = (field: ValueField): boolean => isNumber(field) || field.column.type === 'date' || field.column.type === 'time';
 
-/** Pure. Throws 400 for filters and fields that the endpoint doesn't have. */
-export function planAggregate(endpoint: CompiledEndpoint, input: AggregateInput): AggregatePlan {
-  const { field: name, filters, groupBy, orderBy, limit } = input;
-  const unknown = Object.keys(filters).filter((filter) => !endpoint.filters.has(filter));
-  if (unknown.length > 0) {
-    const known = [...endpoint.filters.keys()];
-    throw refusal(
-      unknown.slice(0, 20).map((filter) => ({
-        path: `filters.${filter.slice(0, 80)}`,
-        code: 'unknown_filter',
-        message: `There is no filter "${filter.slice(0, 80)}" here.${didYouMean(filter, known) || ` There are: ${known.join(', ')}.`}`,
-      })),
-    );
-  }
-  const query = new Map(Object.entries(filters).map(([filter, value]) => [filter, [value].flat().map(String)]));
+/** Pure. `query` holds filters alone. Throws 400 for filters and fields that the endpoint doesn't have. */
+export function planAggregate(
+  endpoint: CompiledEndpoint,
+  query: Query,
+  { field: name, groupBy, orderBy, limit }: AggregateQuestion,
+): AggregatePlan {
   const field = name === undefined ? undefined : findField(endpoint, 'field', name);
   if (field !== undefined && !isOrdered(field))
     throw refuse('field', 'field_misfits', `"${field.name}" is neither a number nor a date, so there is nothing to compute`);
@@ -146,14 +115,20 @@ export function aggregateStatement(place: Place, plan: AggregatePlan): Statement
   };
 }
 
-/** JSON text as told at `aggregateTool`. Throws 400, and 503 when nothing is synced or the read takes too long. */
-export async function aggregate(reader: Reader, endpoint: CompiledEndpoint, input: AggregateInput): Promise<string> {
-  const plan = planAggregate(endpoint, input);
+/**
+ * The figures as JSON text, and the state that they are of. Figures: `count` (records), and of a field `values` (records that have
+ * one), `min`, `max`, and of a number `sum` and `average` (6 decimals), as text with exact digits, null when there is no value. With
+ * `groupBy`: `{totalGroups, groups: [{value, …figures}]}`. Throws 400, and 503 when nothing is synced or the read takes too long.
+ */
+export async function aggregate(
+  reader: Reader,
+  endpoint: CompiledEndpoint,
+  query: Query,
+  question: AggregateQuestion,
+): Promise<{ readonly answer: string; readonly freshness: Freshness }> {
+  const plan = planAggregate(endpoint, query, question);
   const { row, freshness } = await readRow<StateRow & { answer: string }>(reader, endpoint.recordType, (place) =>
     aggregateStatement(place, plan),
   );
-  const { field = null, filters, groupBy } = input;
-  const asked = { resource: endpoint.name, filters, field, ...(groupBy !== undefined && { groupBy }), syncedAt: freshness.syncedAt };
-  // The database's text is put in as it is: parsed here, digits could be lost.
-  return `${JSON.stringify(asked).slice(0, -1)},${row.answer.replace(/^\s*\{/, '')}`;
+  return { answer: row.answer.trim(), freshness };
 }
