@@ -12,6 +12,7 @@ import { safeHeaders } from './http/safe-headers.ts';
 import { signInRouter } from './http/sign-in.ts';
 import type { VerifyToken } from './identity/access-token.ts';
 import { startMailSender } from './mail/index.ts';
+import { startAgentWork } from './platform/agents/agent-work.ts';
 import { resumePublications, stopPublications } from './platform/api-schemas/publication.ts';
 import { startDomainChecks } from './platform/domains/recheck.ts';
 import { platformBase, platformRouter } from './platform/index.ts';
@@ -87,8 +88,8 @@ async function prune(ctx: Ctx, stopping: AbortSignal): Promise<void> {
 }
 
 /**
- * What works without being asked: due syncs, queued mail, pending domains, certificates that end, publications that a stopped
- * process left unfinished, and tidying up.
+ * What works without being asked: due syncs, queued mail, pending domains, certificates that end, publications, checks of agents and
+ * messages that a stopped process left unfinished, and tidying up.
  */
 export async function startBackground(ctx: Ctx): Promise<Background> {
   const scheduler = startScheduler(ctx);
@@ -96,6 +97,7 @@ export async function startBackground(ctx: Ctx): Promise<Background> {
   const mailSender = startMailSender(ctx);
   const domainChecks = startDomainChecks(ctx);
   const certificates = startCertificateWatch(ctx);
+  const agents = startAgentWork(ctx);
   const stopping = new AbortController();
   let pruning = prune(ctx, stopping.signal);
   const hourly = setInterval(() => {
@@ -106,7 +108,7 @@ export async function startBackground(ctx: Ctx): Promise<Background> {
     stop: async () => {
       clearInterval(hourly);
       stopping.abort();
-      const ends = [scheduler.stop(), mailSender.stop(), domainChecks.stop(), certificates.stop(), stopPublications(ctx)];
+      const ends = [scheduler.stop(), mailSender.stop(), domainChecks.stop(), certificates.stop(), agents.stop(), stopPublications(ctx)];
       await Promise.all([pruning, ...ends]);
     },
   };

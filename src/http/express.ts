@@ -5,10 +5,10 @@ import type { Ctx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { authenticate, budgetKey, callerCtx, refuseForeignOrigin } from './authenticate.ts';
-import { openStreams, type Streams } from './event-stream.ts';
-import { invokeOnce } from './idempotency.ts';
+import { openStreams, replayStream, type Streams } from './event-stream.ts';
+import { invokeOnce, streamOnce } from './idempotency.ts';
 import { requestBudget } from './rate-limit.ts';
-import { type Answer, type AnyRoute, admit, goodStatus, type PublicRoute, type Route, refuseQuery } from './route.ts';
+import { type Answer, type AnyRoute, goodStatus, type PublicRoute, type RawInput, type Route, refuseQuery } from './route.ts';
 
 export const maxBodyBytes = 1024 * 1024;
 
@@ -58,16 +58,26 @@ function wantsStream(req: Request): boolean {
   });
 }
 
+async function serveStream(route: Route, streams: Streams, raw: RawInput, key: string | undefined, req: Request, res: Response) {
+  const ctx = callerCtx(res);
+  const kept = await streamOnce(route, ctx, raw, key, (input) => streams.serve(route, ctx, input, req.headers['last-event-id'], res));
+  if (kept === null) return;
+  res.setHeader('Idempotency-Replayed', 'true');
+  if (kept.status >= 400) send(res, kept);
+  else replayStream(route, kept.body, res);
+}
+
 function serve(route: Route, streams: Streams): RequestHandler {
   return async (req: Request, res: Response) => {
     const ctx = callerCtx(res);
     const raw = { params: req.params, query: req.query, body: req.body as unknown };
+    const given = req.headers['idempotency-key'];
+    const key = typeof given === 'string' ? given : undefined;
     if (route.stream !== undefined) {
       res.vary('Accept');
-      if (wantsStream(req)) return streams.serve(route, ctx, admit(route, ctx, raw), req.headers['last-event-id'], res);
+      if (wantsStream(req)) return serveStream(route, streams, raw, key, req, res);
     }
-    const key = req.headers['idempotency-key'];
-    const { answer, replayed } = await invokeOnce(route, ctx, raw, typeof key === 'string' ? key : undefined);
+    const { answer, replayed } = await invokeOnce(route, ctx, raw, key);
     if (replayed) res.setHeader('Idempotency-Replayed', 'true');
     send(res, answer);
   };

@@ -58,7 +58,7 @@ const mayImport: Record<string, Record<string, Access>> = {
     mail: 'door',
     sync: 'door',
     warehouse: ['tenant-schema.ts'], // an organization's room is made with it and measured for it
-    gateways: ['dns.ts'], // records that prove control of a hostname
+    gateways: ['dns.ts', 'model/model.ts', 'model/open-model.ts'], // records that prove control of a hostname; what answers for agents
     connectors: ['connector.ts', 'netsuite/connection.ts'], // the words of its errors, and which addresses are an account's
   },
   // Tools for agents: over the operations' values, and over the published versions.
@@ -78,7 +78,7 @@ const mayImport: Record<string, Record<string, Access>> = {
     core: 'all',
     http: 'all',
     identity: 'all',
-    platform: ['index.ts', 'api-schemas/publication.ts', 'domains/recheck.ts'],
+    platform: ['index.ts', 'agents/agent-work.ts', 'api-schemas/publication.ts', 'domains/recheck.ts'],
     mcp: ['server.ts'], // with its first message, since what stands behind it is large
     public: 'door',
     mail: 'door',
