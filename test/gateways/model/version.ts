@@ -1,14 +1,15 @@
 // The demo's company with its real transactions synced and its version published, and that version's tools.
-import type { Ctx, TenantCtx } from '../../../src/core/ctx.ts';
+
 import { createApp, startBackground } from '../../../src/app.ts';
+import type { Ctx, TenantCtx } from '../../../src/core/ctx.ts';
 import { demoEndpoints } from '../../../src/demo/schema.ts';
 import { openVersionTools, type VersionTool } from '../../../src/public/index.ts';
+import { publishVersion } from '../../public/fixture.ts';
 import { apiOf } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
 import { startErp } from '../../setup/erp.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
-import { publishVersion } from '../../public/fixture.ts';
 
 export type DemoVersion = {
   readonly ctx: Ctx;
