@@ -46,8 +46,8 @@ export type ModelEvent =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'tool-started'; readonly id: string; readonly name: string; readonly input: unknown }
   | { readonly type: 'tool-ended'; readonly id: string; readonly name: string; readonly ok: boolean; readonly output: string }
-  /** Always the last one; `text` is all text of the answer. `refused`: the model or its provider would not answer. */
-  | { readonly type: 'finished'; readonly reason: 'complete' | 'refused'; readonly text: string; readonly usage: ModelUsage };
+  /** Always the last one; `text` is all text of the answer. `declined`: it would not answer, or asked back. */
+  | { readonly type: 'finished'; readonly reason: 'complete' | 'declined'; readonly text: string; readonly usage: ModelUsage };
 
 export type Model = {
   readonly name: string;

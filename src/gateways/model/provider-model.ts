@@ -9,7 +9,7 @@ import type { Provider } from './providers.ts';
 import { runTool } from './run-tool.ts';
 
 type Call = { readonly id: string; readonly name: string; readonly input: unknown; readonly problem: string | undefined };
-type Step = { readonly calls: readonly Call[]; readonly reason: 'complete' | 'refused'; readonly messages: readonly LibraryMessage[] };
+type Step = { readonly calls: readonly Call[]; readonly reason: 'complete' | 'declined'; readonly messages: readonly LibraryMessage[] };
 type Turn = {
   readonly request: ModelRequest;
   readonly provider: Provider;
@@ -107,7 +107,7 @@ async function* ask(turn: Turn): AsyncGenerator<ModelEvent, Step, undefined> {
   if (ended === undefined || !ended.said) throw cutOff();
   if (ended.reason === 'length') throw tooMuchWritten(request.limits);
   const said = (await result.response).messages.filter(({ role }) => role === 'assistant');
-  return { calls, messages: said, reason: ended.reason === 'content-filter' ? 'refused' : 'complete' };
+  return { calls, messages: said, reason: ended.reason === 'content-filter' ? 'declined' : 'complete' };
 }
 
 /** All calls of a step at once; their answers are told and handed back in the order of the calls. */

@@ -53,7 +53,7 @@ async function answerExists(data: Data, reading: Reading): Promise<string> {
   return `${count === 0 ? 'No' : 'Yes'}: ${counted(reading, count)}${conditions(reading)}.`;
 }
 
-const figureNames: Readonly<Record<Figure, string>> = { sum: 'sum', average: 'average', min: 'smallest', max: 'largest' };
+const figureNames: Readonly<Record<Figure, string>> = { sum: 'sum of', average: 'average of', min: 'smallest', max: 'largest' };
 
 /** Amounts of several currencies make no sum, so they are told apart where a resource says its currency. */
 const currencyOf = ({ resource }: Reading, field: Field): Field | undefined =>
@@ -65,7 +65,7 @@ async function answerFigure(data: Data, reading: Reading, { figure, field }: Ext
   const { resource, filters } = reading;
   const question = { resource: resource.name, filters, field: field.name };
   const currency = currencyOf(reading, field);
-  const name = `The ${figureNames[figure]} of ${field.name}`;
+  const name = `The ${figureNames[figure]} ${field.name}`;
   const over = (figures: Figures): string => {
     const values = figures.values ?? 0;
     return values === figures.count ? counted(reading, values) : `${values} of ${counted(reading, figures.count)}, as the others have none`;
@@ -175,8 +175,7 @@ async function answerGroups(
   const currency = field === undefined || by.name === 'currency' ? undefined : currencyOf(reading, field);
   if (currency !== undefined) {
     const { totalGroups } = await data.groups({ resource: resource.name, filters, groupBy: currency.name, limit: 1 });
-    if (totalGroups > 1)
-      return `These are of ${totalGroups} currencies, which make no common ${figure === 'count' ? 'count' : figureNames[figure]}.`;
+    if (totalGroups > 1) return `These are of ${totalGroups} currencies, which can't be put together; name a condition that leaves one.`;
   }
   const { groups, totalGroups } = await data.groups({
     resource: resource.name,
@@ -198,7 +197,7 @@ async function answerGroups(
       ? nothingFound(reading)
       : [`The most ${resource.many}${conditions(reading)} by ${by.name}:`, ...winners.map(line)].join('\n');
   }
-  const title = figure === 'count' ? resource.many : `${figureNames[figure]} of ${field?.name ?? ''} of ${resource.many}`;
+  const title = figure === 'count' ? resource.many : `The ${figureNames[figure]} ${field?.name ?? ''} of ${resource.many}`;
   const part = totalGroups > mostShown ? `, the largest ${mostShown} of ${totalGroups}` : '';
   return [`${title} by ${by.name}${conditions(reading)}${part}:`, ...groups.slice(0, mostShown).map(line)].join('\n');
 }

@@ -1,6 +1,7 @@
 // Conditions that a question's own words tell: comparisons of numbers and days, text that a field holds, empty fields, booleans, an
 // order. What needs a look into the data is in values.ts.
-import { type Field, mainAmount, mainDay } from './catalog.ts';
+import { type Field, mainAmount, mainDay, type Resource } from './catalog.ts';
+import type { Data } from './data.ts';
 import { addDays, type DaySpan } from './dates.ts';
 import { AskBack, addFilter, type Draft, fieldsAt, type Groups, quoted, rule, spanAt, takeAll, valueAt } from './draft.ts';
 
@@ -41,10 +42,20 @@ function numberField(draft: Draft, mark: string | undefined): Field {
   );
 }
 
+/** Credits are below zero, where "over 500" and "the largest" could mean either end. */
+export async function assertAboveZero(data: Data, { name, many }: Resource, field: Field): Promise<void> {
+  const { min, max } = await data.aggregate({ resource: name, filters: {}, field: field.name });
+  if (max === null || max === undefined || Number(max) > 0 || Number(min) >= 0) return;
+  throw new AskBack(
+    `${field.name} of ${many} is never above zero: it runs from ${min} to ${max}. Ask with the sign, as in "under -500", or for a list sorted by ${field.name}.`,
+  );
+}
+
 const isNumberMark = (draft: Draft, mark: string | undefined): boolean =>
   mark === undefined || fieldsAt(draft, mark).some(({ kind }) => kind === 'number');
 
-function addNumber(draft: Draft, field: Field, suffix: Comparison, value: string): string {
+async function addNumber(draft: Draft, field: Field, suffix: Comparison, value: string): Promise<string> {
+  if (!value.startsWith('-') && Number(value) !== 0) await assertAboveZero(draft.data, draft.resource, field);
   const said = `${field.name} ${inWords[suffix]} ${value}`;
   filterable(field, `${field.name}${suffix}`, said);
   addFilter(draft, `${field.name}${suffix}`, value, said);
@@ -52,15 +63,15 @@ function addNumber(draft: Draft, field: Field, suffix: Comparison, value: string
 }
 
 async function takeNumbers(draft: Draft): Promise<void> {
-  const compared = (groups: Groups): string | undefined => {
+  const compared = async (groups: Groups): Promise<string | undefined> => {
     const { f, g, op = '', n = '', m } = groups;
     // What is over 3 lines, or over 5 days, is not told by a number field.
     if (!isNumberMark(draft, f) || (f === undefined && !isNumberMark(draft, g))) return undefined;
     const field = numberField(draft, f ?? g);
-    if (m === undefined) addNumber(draft, field, suffixOf(op), valueAt(draft, n));
+    if (m === undefined) await addNumber(draft, field, suffixOf(op), valueAt(draft, n));
     else {
-      addNumber(draft, field, '_gte', valueAt(draft, n));
-      addNumber(draft, field, '_lte', valueAt(draft, m));
+      await addNumber(draft, field, '_gte', valueAt(draft, n));
+      await addNumber(draft, field, '_lte', valueAt(draft, m));
     }
     return f !== undefined && g !== undefined ? `<~n> ${g}` : '<~n>';
   };
@@ -88,12 +99,19 @@ async function takeNumbers(draft: Draft): Promise<void> {
 }
 
 type Edges = { readonly from?: string; readonly to?: string };
+const asksWhich =
+  (other: string) =>
+  (_span: DaySpan): never => {
+    throw new AskBack(`This can be read in two ways. Write "in" or "${other}" with the date.`);
+  };
 const edges: readonly (readonly [string, (span: DaySpan) => Edges])[] = [
-  ['since|starting(?: on| from| in)?|from|on or after|not before', ({ from }) => ({ from })],
+  ['since|starting(?: on| from| in)?|on or after|not before', ({ from }) => ({ from })],
+  ['from', asksWhich('since')],
   ['after|later than|newer than|more recent than', ({ to }) => ({ from: addDays(to, 1) })],
   ['before|earlier than|older than|prior to', ({ from }) => ({ to: addDays(from, -1) })],
-  ['until|till|through|up to|by|on or before|no later than|not after', ({ to }) => ({ to })],
-  ['in|on|during|within|for|of|dated|at', (span) => span],
+  ['through|on or before|no later than|not after', ({ to }) => ({ to })],
+  ['until|till|up to|by', (span) => (span.from === span.to ? { to: span.to } : asksWhich('before')(span))],
+  ['in|on|during|within|for|of|dated|at|over', (span) => span],
 ];
 const anyEdge = edges.map(([words]) => words).join('|');
 
@@ -167,7 +185,7 @@ async function takeEmpty(draft: Draft): Promise<void> {
     if (fields.length === 0)
       throw new AskBack(`This version has no filter for records with or without ${fieldsAt(draft, f)[0]?.name ?? 'it'}.`);
     const field = one(fields, `Which of these is meant: ${fields.map(({ name }) => name).join(', ')}?`);
-    addFilter(draft, `${field.name}_null`, String(isNull), `${isNull ? 'without' : 'with'} ${field.name}`);
+    addFilter(draft, `${field.name}_null`, String(isNull), `${field.name} is ${isNull ? '' : 'not '}empty`);
     return '<~e>';
   };
   await takeAll(

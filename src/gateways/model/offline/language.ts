@@ -93,6 +93,19 @@ const filler = new Set(
    currently now altogether overall data dataset record records system`.split(/\s+/),
 );
 
+/** Words that say what is asked for rather than of which records. */
+const askingWords = new Set(
+  `how many much #count count show list display give find get see print which what who when tell want any all sum total average mean
+   value amount per by each every most top largest highest biggest greatest maximum max smallest lowest minimum min least newest latest
+   most recent last oldest earliest first`.split(/\s+/),
+);
+
+/** Words that neither ask nor fill; marks are none. */
+export const otherWords = (text: string): readonly string[] =>
+  withoutFiller(text)
+    .split(' ')
+    .filter((word) => word !== '' && !word.startsWith('<') && !askingWords.has(word));
+
 export const withoutFiller = (text: string): string =>
   text
     .split(' ')

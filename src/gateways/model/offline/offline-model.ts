@@ -4,7 +4,7 @@ import type { Ctx } from '../../../core/ctx.ts';
 import { type Model, ModelError, type ModelEvent, type ModelRequest, type ModelUsage } from '../model.ts';
 import { runTool } from '../run-tool.ts';
 import { type CallTool, openData, ToolRefused } from './data.ts';
-import { replyTo } from './reply.ts';
+import { type Reply, replyTo } from './reply.ts';
 
 const noUsage: ModelUsage = { inputTokens: 0, outputTokens: 0 };
 /** Many short calls instead of few long ones; its tools bound what they answer. */
@@ -54,12 +54,12 @@ function callerOf({ tools, limits }: ModelRequest, signal: AbortSignal, line: Li
   };
 }
 
-async function reply(request: ModelRequest, call: CallTool, today: string): Promise<string> {
+async function reply(request: ModelRequest, call: CallTool, today: string): Promise<Reply> {
   const question = request.messages.at(-1)?.content ?? '';
   try {
     return await replyTo(openData(call), question, today);
   } catch (error) {
-    if (error instanceof ToolRefused) return `The data could not be read: ${error.message}`;
+    if (error instanceof ToolRefused) return { text: `The data could not be read: ${error.message}`, isAnswer: false };
     throw error;
   }
 }
@@ -85,9 +85,9 @@ export function openOfflineModel({ clock }: Pick<Ctx, 'clock'>): Model {
     told.catch(() => undefined).finally(line.end);
     try {
       yield* line.events();
-      const text = await told;
+      const { text, isAnswer } = await told;
       yield { type: 'text', text };
-      yield { type: 'finished', reason: 'complete', text, usage: noUsage };
+      yield { type: 'finished', reason: isAnswer ? 'complete' : 'declined', text, usage: noUsage };
     } catch (error) {
       throw errorOf(error, request, late);
     } finally {

@@ -3,8 +3,8 @@
 import { type Field, mainAmount, mainDay, markFields, markResource, type Resource } from './catalog.ts';
 import type { Data, Filters } from './data.ts';
 import { AskBack, type Draft, fieldsAt, NotRead, rule, takeAll, valueAt } from './draft.ts';
-import { takeFilters } from './filters.ts';
-import { type Marked, withoutFiller } from './language.ts';
+import { assertAboveZero, takeFilters } from './filters.ts';
+import { type Marked, otherWords, withoutFiller } from './language.ts';
 import { takeValues } from './values.ts';
 
 export type Figure = 'sum' | 'average' | 'min' | 'max';
@@ -137,7 +137,10 @@ const readTotalOf: Head = (draft, rest) => {
 /** `the 5 newest invoices`, `largest 3 invoices by amount due`, `top 10 invoices by total`, `invoices highest total`. */
 const readSuperlative: Head = (draft, rest) => {
   const found =
-    match(rest, `${asking}(?:(?<n><n\\d+>) )?(?<word>${anySuperlative})(?: (?<m><n\\d+>))? (?<R>${R})(?: by (?<f>${F}))?`) ??
+    match(
+      rest,
+      `${asking}(?:(?<show>${F}) )?(?:(?<n><n\\d+>) )?(?<word>${anySuperlative})(?: (?<m><n\\d+>))? (?<R>${R})(?: by (?<f>${F}))?`,
+    ) ??
     match(
       rest,
       `${asking}(?:(?<n><n\\d+>) )?(?<R>${R}) (?<word>largest|highest|biggest|greatest|smallest|lowest|newest|latest|oldest|earliest) (?<f>${F})`,
@@ -148,7 +151,8 @@ const readSuperlative: Head = (draft, rest) => {
   const field = found['f'] === undefined ? (kind === 'day' ? dayOf(draft) : amountOf(draft)) : withKind(draft, found['f'], isOrdered);
   if (field === undefined) throw new AskBack('By which number or date?');
   if (!field.sortable) throw new AskBack(`This version has no order by ${field.name}.`);
-  return { kind: 'list', limit, sort: { field, order }, show: [field] };
+  const show = found['show'] === undefined ? [field] : [readable(draft, found['show']), field];
+  return { kind: 'list', limit, sort: { field, order }, show };
 };
 
 function limitOf(draft: Draft, mark: string | undefined, otherwise: number | undefined): number | undefined {
@@ -160,6 +164,7 @@ function limitOf(draft: Draft, mark: string | undefined, otherwise: number | und
 
 /** `show invoices`, `the 5 invoices`, `list the numbers of open invoices`. */
 const readList: Head = (draft, rest) => {
+  if (/(?:^| )(?:when|tell|want)(?: |$)/.test(rest) && !draft.isSingle) return undefined;
   const found = match(rest, `${asking}(?:all )?(?:(?<n><n\\d+>) )?(?<f>(?:${F} )*)(?:all )?${R}(?<g>(?: ${F})*)`);
   if (found === undefined) return undefined;
   const show = [...`${found['f'] ?? ''}${found['g'] ?? ''}`.matchAll(/<f\d+>/g)].map(([mark]) => readable(draft, mark));
@@ -211,6 +216,12 @@ const heads: readonly Head[] = [
   readList,
 ];
 
+async function assertSigns(data: Data, resource: Resource, asked: Asked, rest: string): Promise<void> {
+  const ends = new RegExp(`(?:^| )(?:${anySuperlative}|maximum|max|minimum|min|least)(?: |$)`).test(rest);
+  const field = asked.kind === 'list' ? asked.sort?.field : asked.kind === 'figure' || asked.kind === 'groups' ? asked.field : undefined;
+  if (ends && field?.kind === 'number') await assertAboveZero(data, resource, field);
+}
+
 /** Throws NotRead, and AskBack where the words are understood but not what they mean. */
 export async function readQuestion(marked: Marked, resource: Resource, data: Data): Promise<Reading> {
   const withResource = markResource(marked.text, resource).replaceAll(/ (?:the )?(?:number|count) of (?=(?:[^ ]+ ){0,4}<R>)/g, ' #count ');
@@ -223,19 +234,15 @@ export async function readQuestion(marked: Marked, resource: Resource, data: Dat
   const rest = withoutFiller(draft.text);
   for (const head of heads) {
     const asked = head(draft, rest, question);
-    if (asked !== undefined) return { resource, filters: draft.filters, said: draft.said, isSingle: draft.isSingle, asked };
+    if (asked === undefined) continue;
+    await assertSigns(data, resource, asked, rest);
+    return { resource, filters: draft.filters, said: draft.said, isSingle: draft.isSingle, asked };
   }
   throw new NotRead(unread(draft, rest));
 }
 
-/** The words that nobody took, for the answer; marks as what they stand for. */
-const known = new RegExp(
-  `^(?:how|many|much|#count|all|any|${R}|${F}|${asking.replaceAll(/\(\?:|\)\*|\) /g, '')}|${anySuperlative}|per|by|each|sum|average)$`,
-);
-const unread = (draft: Draft, rest: string): string =>
-  rest
-    .split(' ')
-    .filter((word) => word !== '' && !known.test(word))
-    .map((word) => (/^<[qcn]\d+>$/.test(word) ? valueAt(draft, word) : word))
-    .filter((word) => !word.startsWith('<'))
-    .join(' ');
+/** The words that nobody took, for the answer. */
+const unread = (draft: Draft, rest: string): string => {
+  const values = [...rest.matchAll(/<[qcn]\d+>/g)].map(([mark]) => valueAt(draft, mark));
+  return [...otherWords(rest), ...values].join(' ');
+};

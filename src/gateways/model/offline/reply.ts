@@ -69,8 +69,13 @@ async function compare(known: Known, marked: Marked, mentioned: readonly string[
   return `${isSo ? 'Yes' : 'No'}: ${side(left)}, against ${side(right)}.`;
 }
 
+/** `isAnswer` is false where it declines or asks back. */
+export type Reply = { readonly text: string; readonly isAnswer: boolean };
+const answer = (text: string): Reply => ({ text, isAnswer: true });
+const noAnswer = (text: string): Reply => ({ text, isAnswer: false });
+
 /** `today` as YYYY-MM-DD. Throws ToolRefused. */
-export async function replyTo(data: Data, question: string, today: string): Promise<string> {
+export async function replyTo(data: Data, question: string, today: string): Promise<Reply> {
   const names = (await data.resources()).map(({ resource }) => resource);
   const loaded = new Map<string, Promise<Resource>>();
   const known: Known = {
@@ -83,16 +88,18 @@ export async function replyTo(data: Data, question: string, today: string): Prom
     },
   };
   if (question.trim().length > longestQuestion)
-    return declined('', names, await examples(known, names[0])).replace('this question', 'questions as long as this one');
+    return noAnswer(
+      `Questions of more than ${longestQuestion} characters are too long for me.\n${overview(names, await examples(known, names[0]))}`,
+    );
   const marked = markQuestion(question, today);
-  if (isAboutAll(marked)) return overview(names, await examples(known, names[0]));
+  if (isAboutAll(marked)) return answer(overview(names, await examples(known, names[0])));
   const mentioned = names.filter((name) => mentions(marked.text, name));
   const described = names.find((name) => isAboutOne(marked, name));
-  if (described !== undefined) return describeOne(data, await known.load(described));
+  if (described !== undefined) return answer(await describeOne(data, await known.load(described)));
   const compared = await compare(known, marked, mentioned);
-  if (compared !== undefined) return compared;
+  if (compared !== undefined) return answer(compared);
   const found: Attempt = mentioned.length === 0 ? { unread: '' } : await read(known, marked, mentioned);
-  if ('reading' in found) return answerReading(data, found.reading);
-  if ('question' in found) return found.question;
-  return declined(found.unread, names, await examples(known, mentioned[0] ?? names[0]));
+  if ('reading' in found) return answer(await answerReading(data, found.reading));
+  if ('question' in found) return noAnswer(found.question);
+  return noAnswer(declined(found.unread, names, await examples(known, mentioned[0] ?? names[0])));
 }

@@ -2,7 +2,7 @@
 // only taken for a value where the question names its field.
 import { type Field, identityFields } from './catalog.ts';
 import { AskBack, addFilter, type Draft, fieldsAt, type Groups, listed, NotRead, quoted, rule, takeAll, valueAt } from './draft.ts';
-import { escapeForPattern, withoutFiller } from './language.ts';
+import { escapeForPattern, otherWords } from './language.ts';
 
 /** A field with no more values than this is one of states or kinds, whose values are words of questions. */
 const mostStates = 50;
@@ -100,43 +100,53 @@ async function findId({ data, resource }: Draft, value: string): Promise<readonl
 
 /** Words that are values of fields with few values: `open`, `paid in full`. */
 async function takeStates(draft: Draft): Promise<void> {
-  if (!/[^ <>]/.test(withoutFiller(draft.text).replaceAll(/<[^>]*>/g, ''))) return;
+  if (otherWords(draft.text).length === 0) return;
   const { resource, data } = draft;
-  const fields = resource.fields.filter((field) => field.kind === 'text' && takesEquals(field) && field.name !== 'id');
-  const states = await Promise.all(
+  // What names records has as many values as there are records.
+  const names = new Set(['id', ...identityFields(resource).map(({ name }) => name)]);
+  const fields = resource.fields.filter((field) => field.kind === 'text' && takesEquals(field) && !names.has(field.name));
+  const perField = await Promise.all(
     fields.map(async (field) => {
       const { totalGroups, groups } = await data.groups({ resource: resource.name, filters: {}, groupBy: field.name, limit: mostStates });
       const values = groups.map(({ value }) => value).filter((value): value is string => typeof value === 'string' && value.trim() !== '');
-      return totalGroups <= mostStates ? values.map((value) => ({ field, value })) : [];
+      return totalGroups <= mostStates
+        ? values.map((value): State => ({ field, value, words: wordsOfState(value) })).filter(({ words }) => words !== '')
+        : [];
     }),
   );
-  const words = states.flat().sort((a, b) => b.value.length - a.value.length);
-  for (const { field, value } of words) await takeState(draft, words, field, value.toLowerCase(), value);
-  // The first words of a value stand for it, as `paid` for `Paid In Full`, where no other value begins so.
-  for (const { field, value } of words) {
-    const [first = ''] = value.toLowerCase().split(' ');
-    const isOnly = words.filter((other) => other.value.toLowerCase().split(' ')[0] === first).length === 1;
-    if (isOnly && first.length > 2 && first !== value.toLowerCase()) await takeState(draft, words, field, first, value);
+  const states = perField.flat().sort((a, b) => b.words.length - a.words.length);
+  for (const state of states) await takeState(draft, states, state);
+  // The first word stands for a state, as `paid` for `Paid In Full`, where no other state begins so.
+  for (const state of states) {
+    const [first = ''] = state.words.split(' ');
+    const isOnly = states.filter(({ words }) => words.split(' ')[0] === first).length === 1;
+    if (isOnly && first.length > 2 && first !== state.words) await takeState(draft, states, { ...state, words: first });
   }
 }
 
-async function takeState(
-  draft: Draft,
-  all: readonly { field: Field; value: string }[],
-  field: Field,
-  words: string,
-  value: string,
-): Promise<void> {
+type State = { readonly field: Field; readonly value: string; readonly words: string };
+
+/** `Invoice : Paid In Full` is asked for as `paid in full`. */
+const wordsOfState = (value: string): string =>
+  (value.split(' : ').at(-1) ?? value)
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\d]+/gu, ' ')
+    .trim();
+
+async function takeState(draft: Draft, all: readonly State[], { field, value, words }: State): Promise<void> {
   const pattern = rule(`(?:{F:f} {glue})?(?<not>(?:not|non) )?${escapeForPattern(words)}`);
   await takeAll(draft, pattern, ({ f, not }: Groups, after) => {
     if (f !== undefined && !fieldsAt(draft, f).includes(field)) return undefined;
-    const same = all.filter((other) => other.value.toLowerCase() === value.toLowerCase() && other.field !== field);
-    if (f === undefined && same.length > 0)
-      throw new AskBack(`${quoted(value)} occurs as ${listed([field, ...same.map((other) => other.field)])}: which is meant?`);
+    const others = all.filter((other) => other.value !== value && other.words === words && (f === undefined || other.field === field));
+    const same = all.filter((other) => other.value === value && other.field !== field && f === undefined);
+    if (others.length + same.length > 0)
+      throw new AskBack(
+        `"${words}" stands for several things: ${[field, ...[...others, ...same].map((other) => other.field)].map(({ name }) => name).join(', ')}.`,
+      );
     // "paid in August" asks when it became so, which a date of the record doesn't tell.
     if (/^ <~d>/.test(after))
       throw new AskBack(
-        `When ${field.name} became ${quoted(value)} is not known here. Ask for ${draft.resource.name} of that time that are ${words}.`,
+        `When ${field.name} became ${quoted(value)} is not known here. Ask for ${words} ${draft.resource.many} of that time instead.`,
       );
     addValue(draft, { field, values: [value] }, not !== undefined);
     return '<~v>';
@@ -157,8 +167,22 @@ async function takeReference(draft: Draft): Promise<void> {
   });
 }
 
+/** `items named "…"`. */
+async function takeCalled(draft: Draft): Promise<void> {
+  const fields = draft.resource.fields.filter((field) => field.name === 'name' && takesEquals(field));
+  await takeAll(draft, rule('(?:named|called) {V:v}'), async ({ v = '' }) => {
+    const value = valueAt(draft, v);
+    const [match] = await matches(draft, fields, value);
+    if (match !== undefined) addValue(draft, match);
+    else if (fields.length === 0) return undefined;
+    else addFilter(draft, 'name', value, `name is ${quoted(value)}`);
+    return '<~v>';
+  });
+}
+
 export async function takeValues(draft: Draft): Promise<void> {
   await takeRecord(draft);
+  await takeCalled(draft);
   await takeAll(
     draft,
     rule('(?:by (?:the )?)?{F:f} (?:(?:is|are|was|were|of|equals|the|called|named) )*(?<not>not )?(?<v><[qcn]\\d+>|true|false)'),
