@@ -59,7 +59,7 @@ type Side = {
   readonly id: string;
   readonly honest: Api;
   readonly careless: Api;
-  readonly ids: Record<'key' | 'schema' | 'config' | 'view' | 'role' | 'team' | 'member', string>;
+  readonly ids: Record<'key' | 'schema' | 'config' | 'view' | 'agent' | 'conversation' | 'role' | 'team' | 'member', string>;
 };
 
 /** An organization with one of each. */
@@ -80,6 +80,7 @@ async function side(): Promise<Side> {
     schema: await made('/api-schema', {}),
     config: await madeConfig(id),
     view: await madeView(id),
+    ...(await madeConversation(id)),
     role: await made(`/organizations/${id}/roles`, { name: 'Clerk', permissions: [] }),
     team,
     member,
@@ -111,13 +112,29 @@ const madeView = async (organizationId: string): Promise<string> => {
   return row.id;
 };
 
+async function madeConversation(organizationId: string): Promise<{ agent: string; conversation: string }> {
+  const { user_id: ownerId } = await admin('memberships').where({ organization_id: organizationId }).first('user_id');
+  const own = { organization_id: organizationId, id: admin.raw('gen_random_uuid()') };
+  const live = { status: 'published', bindings: '{}', openapi: '{}', published_at: new Date() };
+  await admin('api_schemas').insert({ ...own, ...live, version: 'v999', created_by: ownerId });
+  const row = { ...own, name: 'Own', model: 'offline', api_version: 'v999', status: 'running' };
+  const [{ id: agent }] = await admin('agents').insert(row, ['id']);
+  const [{ id: conversation }] = await admin('conversations').insert({ ...own, agent_id: agent, owner_id: ownerId }, ['id']);
+  const told = { conversation_id: conversation, role: 'user', content: 'Own words', status: 'complete' };
+  await admin('conversation_messages').insert({ ...own, ...told });
+  return { agent, conversation };
+}
+
 const listsOf = (id: string): string[] => [
-  ...['/api-keys', '/api-schema', '/sync-configs', '/sync-runs', '/teams', '/views'],
+  ...['/api-keys', '/api-schema', '/sync-configs', '/sync-runs', '/teams', '/views', '/agents', '/conversations'],
   ...['members', 'roles', 'audit-log'].map((list) => `/organizations/${id}/${list}`),
 ];
 
 /** What one organization may ask of another's objects, named below its own id where the path has one. */
-const requestsFor = (own: string, { key, schema, config, view, role, team, member }: Side['ids']): [Method, string, object?][] => [
+const requestsFor = (
+  own: string,
+  { key, schema, config, view, agent, conversation, role, team, member }: Side['ids'],
+): [Method, string, object?][] => [
   ['get', `/api-keys/${key}`],
   ['patch', `/api-keys/${key}`, { name: 'taken over' }],
   ['post', `/api-keys/${key}/rotate`, {}],
@@ -132,6 +149,17 @@ const requestsFor = (own: string, { key, schema, config, view, role, team, membe
   ['get', `/views/${view}/records`],
   ['patch', `/views/${view}`, { name: 'taken over' }],
   ['delete', `/views/${view}`],
+  ['get', `/agents/${agent}`],
+  ['patch', `/agents/${agent}`, { name: 'taken over' }],
+  ['post', `/agents/${agent}/stop`],
+  ['get', `/agents/${agent}/conversations`],
+  ['post', `/agents/${agent}/conversations`, {}],
+  ['get', `/conversations/${conversation}`],
+  ['get', `/conversations/${conversation}/messages`],
+  ['post', `/conversations/${conversation}/messages`, { content: 'Tell me' }],
+  ['patch', `/conversations/${conversation}`, { title: 'taken over' }],
+  ['delete', `/conversations/${conversation}`],
+  ['delete', `/agents/${agent}`],
   ['get', `/organizations/${own}/roles/${role}`],
   ['patch', `/organizations/${own}/roles/${role}`, { name: 'taken over' }],
   ['delete', `/organizations/${own}/roles/${role}`],

@@ -94,6 +94,19 @@ async function view(): Promise<string> {
   return id;
 }
 
+let versions = 1_000;
+async function agent(): Promise<string> {
+  const own = { organization_id: organization.id, version: `v${(versions += 1)}` };
+  const live = { status: 'published', bindings: '{}', openapi: '{}', published_at: '2026-03-02T10:00:00Z' };
+  const id = newId();
+  await inTransaction({ db: database.ctx.db, organizationId: organization.id }, async (tx) => {
+    await tx('api_schemas').insert({ ...own, ...live, id: newId(), created_by: organization.ownerId });
+    const row = { id, organization_id: organization.id, name: id, model: 'offline', api_version: own.version };
+    await tx('agents').insert({ ...row, status: 'stopped' });
+  });
+  return id;
+}
+
 const connection = { accountId: '1234567', authentication: { method: 'oauth2', clientId: 'client' } };
 
 /** Of every group one reading and one writing operation; a group without an entry fails below. */
@@ -119,6 +132,8 @@ const groups: Partial<Record<RouteGroup, Pair>> = {
   // A view over a record type that nobody syncs is refused, so a stored one is changed.
   Views: { read: (api) => api('get', '/views'), write: async (api) => api('patch', `/views/${await view()}`, { name: 'Other' }) },
   'API Keys': { read: (api) => api('get', '/api-keys'), write: (api) => api('post', '/api-keys', { name: 'x' }) },
+  // An agent on a version that is not there is refused, so a stored one is changed.
+  Agents: { read: (api) => api('get', '/agents'), write: async (api) => api('patch', `/agents/${await agent()}`, { name: newId() }) },
 };
 
 const present = [...new Set(platformRoutes.filter(({ access }) => access !== 'public').map(({ group }) => group))];
