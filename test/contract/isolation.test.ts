@@ -113,7 +113,7 @@ const madeView = async (organizationId: string): Promise<string> => {
 };
 
 async function madeConversation(organizationId: string): Promise<{ agent: string; conversation: string }> {
-  const { user_id: ownerId } = await admin('memberships').where({ organization_id: organizationId }).first('user_id');
+  const { user_id: ownerId } = await admin('memberships').where({ organization_id: organizationId }).orderBy('joined_at').first('user_id');
   const own = { organization_id: organizationId, id: admin.raw('gen_random_uuid()') };
   const live = { status: 'published', bindings: '{}', openapi: '{}', published_at: new Date() };
   await admin('api_schemas').insert({ ...own, ...live, version: 'v999', created_by: ownerId });
