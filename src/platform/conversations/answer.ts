@@ -105,7 +105,7 @@ const why = (error: ModelError, { gone, stopping }: Signals): Pick<Outcome, 'sta
 /** Whoever leaves before a provider has counted has asked all the same. */
 function usageOf(error: ModelError, request: ModelRequest, agent: BegunAnswer['agent'], { gone }: Signals): ModelUsage {
   if (!gone.aborted || error.usage.inputTokens > 0 || agent.model === offlineName) return error.usage;
-  const texts = [request.instructions, ...request.messages.map(({ content }) => content)];
+  const texts = [request.instructions, JSON.stringify(request.tools), ...request.messages.map(({ content }) => content)];
   return { ...error.usage, inputTokens: estimatedTokens(...texts) };
 }
 
