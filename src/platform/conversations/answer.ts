@@ -18,8 +18,9 @@ type Tell = (event: AnswerEvent) => Promise<void>;
 
 /** The built-in model reads its tools' answers whole. */
 const offlineCharacters = 1_000_000;
-/** Of each tool's answer as people see it again. */
-const shownCharacters = 2_000;
+/** Of each tool's input and answer as people see it again. */
+const longestInput = 2_000;
+const longestOutput = 500;
 
 const work = openTrackedWork();
 /** Ends them all: each message has failed as interrupted, with what came until then. */
@@ -35,10 +36,10 @@ function storable(value: unknown): unknown {
 }
 const shownInput = (input: unknown): unknown => {
   const text = JSON.stringify(input) ?? 'null';
-  return text.length <= shownCharacters ? storable(input) : `${text.slice(0, shownCharacters).toWellFormed()}…`;
+  return text.length <= longestInput ? storable(input) : `${text.slice(0, longestInput).toWellFormed()}…`;
 };
 const shownOutput = (output: string): string =>
-  output.length <= shownCharacters ? String(storable(output)) : `${String(storable(output.slice(0, shownCharacters)))}…`;
+  output.length <= longestOutput ? String(storable(output)) : `${String(storable(output.slice(0, longestOutput)))}…`;
 
 function asShown(event: AnswerEvent): AnswerEvent {
   if (event.type === 'tool-started') return { ...event, input: shownInput(event.input) };
