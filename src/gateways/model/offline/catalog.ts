@@ -116,10 +116,12 @@ export function markFields(text: string, { phrases }: Resource): { readonly text
   return { text: marked, named };
 }
 
-/** The day that a record is dated by; undefined where the version leaves open which. */
+/** The day that a record is dated by; undefined where the version leaves open which. When it was last changed is none. */
 export function mainDay({ fields, defaultSort }: Resource): Field | undefined {
   const days = fields.filter(({ kind }) => kind === 'day');
-  return days.find(({ name }) => name === 'date') ?? days.find(({ name }) => name === defaultSort) ?? only(days);
+  const own = ({ name }: Field): boolean => !/modif|chang|updat/i.test(name);
+  const main = days.find(({ name }) => name === 'date') ?? days.find(({ name }) => name === defaultSort) ?? only(days);
+  return main !== undefined && own(main) ? main : undefined;
 }
 
 /** What a record is worth; undefined where the version leaves open which. */

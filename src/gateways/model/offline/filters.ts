@@ -111,7 +111,7 @@ const edges: readonly (readonly [string, (span: DaySpan) => Edges])[] = [
   ['before|earlier than|older than|prior to', ({ from }) => ({ to: addDays(from, -1) })],
   ['through|on or before|no later than|not after', ({ to }) => ({ to })],
   ['until|till|up to|by', (span) => (span.from === span.to ? { to: span.to } : asksWhich('before')(span))],
-  ['in|on|during|within|for|of|dated|at|over', (span) => span],
+  ['in|on|during|within|for|of|at|over', (span) => span],
 ];
 const anyEdge = edges.map(([words]) => words).join('|');
 
@@ -169,10 +169,12 @@ async function takeDays(draft: Draft): Promise<void> {
     addDay(draft, dayField(draft, f), span({ from: first.from, to: last.to }));
     return f !== undefined && !isDay ? `${f} ${mark}` : mark;
   };
-  await takeAll(draft, rule('(?:{F:f} {glue}(?:dated )?)?(?:between|from) {D:d} (?:and|to|until|till|through) {D:e}'), (groups) =>
-    takeSpan(groups, (span) => span),
+  await takeAll(
+    draft,
+    rule('(?:{F:f} {glue})?(?:(?:dated|issued|made) )?(?:between|from) {D:d} (?:and|to|until|till|through) {D:e}'),
+    (groups) => takeSpan(groups, (span) => span),
   );
-  await takeAll(draft, rule(`(?:{F:f} {glue}(?:dated )?)?(?<!not )(?:(?<op>${anyEdge}) )?(?:the )?{D:d}`), (groups) => {
+  await takeAll(draft, rule(`(?:{F:f} {glue})?(?:(?:dated|issued|made) )?(?<!not )(?:(?<op>${anyEdge}) )?(?:the )?{D:d}`), (groups) => {
     const { op } = groups;
     const edge = op === undefined ? undefined : edges.find(([words]) => new RegExp(`^(?:${words})$`).test(op));
     return takeSpan(groups, edge?.[1] ?? ((span) => span));
