@@ -62,6 +62,9 @@ async function addNumber(draft: Draft, field: Field, suffix: Comparison, value: 
   return '<~n>';
 }
 
+/** The field that a comparison follows, if it follows one: what is said of lines is not said of the record. */
+const numberOf = '(?:{F:f} {glue}|(?<!<f\\d+> {glue}))';
+
 async function takeNumbers(draft: Draft): Promise<void> {
   const compared = async (groups: Groups): Promise<string | undefined> => {
     const { f, g, op = '', n = '', m } = groups;
@@ -77,12 +80,12 @@ async function takeNumbers(draft: Draft): Promise<void> {
   };
   await takeAll(
     draft,
-    rule('(?:{F:f} {glue})?between {N:n} and {N:m}(?: {F:g}(?! (?:after|before|since|on|in|from|between|until|by|<d)))?'),
+    rule(`${numberOf}between {N:n} and {N:m}(?: {F:g}(?! (?:after|before|since|on|in|from|between|until|by|<d)))?`),
     compared,
   );
   await takeAll(
     draft,
-    rule(`(?:{F:f} {glue})?(?<!not )(?<op>${anyComparison}) {N:n}(?: {F:g}(?! (?:after|before|since|on|in|from|between|until|by|<d)))?`),
+    rule(`${numberOf}(?<!not )(?<op>${anyComparison}) {N:n}(?: {F:g}(?! (?:after|before|since|on|in|from|between|until|by|<d)))?`),
     compared,
   );
   const flipped: Readonly<Record<string, string>> = {
@@ -93,7 +96,7 @@ async function takeNumbers(draft: Draft): Promise<void> {
     lower: 'at most',
     below: 'at most',
   };
-  await takeAll(draft, rule('(?:{F:f} {glue})?{N:n} or (?<op>more|higher|above|less|lower|below)'), (groups) =>
+  await takeAll(draft, rule(`${numberOf}{N:n} or (?<op>more|higher|above|less|lower|below)`), (groups) =>
     compared({ ...groups, op: flipped[groups['op'] ?? ''] }),
   );
 }

@@ -184,7 +184,9 @@ const readList: Head = (draft, rest) => {
   const isOfValues = /^(?:what|which) <f\d+> <R>$/.test(rest) && (only?.kind === 'text' || only?.kind === 'boolean');
   if (isOfValues && only !== undefined && !identityFields(draft.resource).includes(only))
     return { kind: 'groups', by: only, figure: 'count', field: undefined, most: false };
-  if (/^when /.test(rest) && show.some(({ kind }) => kind !== 'day')) return undefined;
+  // When or by whom something happened to a record is told by a field that the question names, or not at all.
+  if (/^when /.test(rest) && (show.length === 0 || show.some(({ kind }) => kind !== 'day'))) return undefined;
+  if (/^who /.test(rest) && show.length === 0 && draft.isSingle) return undefined;
   if (draft.isSingle) return limit === undefined ? { kind: 'values', show } : undefined;
   if (show.length > 0 && !/^(?:show|list|display|give|find|get|see|print|which|what)/.test(rest)) return undefined;
   return { kind: 'list', limit, sort: draft.sort, show };
