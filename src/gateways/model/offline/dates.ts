@@ -58,7 +58,9 @@ const forms: readonly Form[] = [
   form('(?<year>\\d{4})-(?<month>\\d{2})-(?<day>\\d{2})', (g) => oneDay(Number(g['year']), Number(g['month']) - 1, Number(g['day']))),
   form(`${day} (?:of )?${month},? ${year}`, (g) => oneDay(Number(g['year']), monthIndexOf(g['month'] ?? ''), Number(g['day']))),
   form(`${month} ${day},? ${year}`, (g) => oneDay(Number(g['year']), monthIndexOf(g['month'] ?? ''), Number(g['day']))),
-  form(`${month},? (?:of )?${year}`, (g) => monthsFrom(Number(g['year']), monthIndexOf(g['month'] ?? ''), 1)),
+  form(`(?<!\\d(?:st|nd|rd|th)? (?:of )?)${month},? (?:of )?${year}`, (g) =>
+    monthsFrom(Number(g['year']), monthIndexOf(g['month'] ?? ''), 1),
+  ),
   form(`${year}-(?<month>\\d{2})`, (g) => monthsFrom(Number(g['year']), Number(g['month']) - 1, 1)),
   form(`q(?<quarter>[1-4]),? (?:of )?${year}`, (g) => monthsFrom(Number(g['year']), Number(g['quarter']) * 3 - 3, 3)),
   form('(?:the )?(?:last|past) (?<days>\\d{1,4}) days', (g, today) => ({ from: addDays(today, 1 - Number(g['days'])), to: today })),

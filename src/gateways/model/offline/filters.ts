@@ -231,6 +231,7 @@ async function takeParts(draft: Draft): Promise<void> {
 
 /** `isInactive` is asked for as `inactive`, and its opposite as `not inactive` or `active`. */
 async function takeBooleans(draft: Draft): Promise<void> {
+  await takeBooleanNames(draft);
   for (const field of draft.resource.fields.filter(({ kind }) => kind === 'boolean')) {
     const word = field.name.replace(/^(?:is|has)(?=[A-Z])/, '').toLowerCase();
     const opposite = /^(?:in|un|non)(.{4,})$/.exec(word)?.[1];
@@ -246,6 +247,22 @@ async function takeBooleans(draft: Draft): Promise<void> {
     await takeAll(draft, rule(`not (?:an? )?${opposite}`), () => take(true));
     await takeAll(draft, rule(`(?:an? )?${opposite}`), () => take(false));
   }
+}
+
+/** `paid` where the field is called just so; not where it is asked for rather than a condition, as in `per paid`. */
+async function takeBooleanNames(draft: Draft): Promise<void> {
+  const take = (mark: string, value: boolean): string | undefined => {
+    const [field, ...others] = fieldsAt(draft, mark);
+    if (field?.kind !== 'boolean' || others.length > 0) return undefined;
+    const said = `${field.name} is ${value}`;
+    filterable(field, field.name, said);
+    addFilter(draft, field.name, String(value), said);
+    return '<~b>';
+  };
+  await takeAll(draft, rule('{F:f} (?:is )?(?<value>true|false)'), ({ f = '', value }) => take(f, value === 'true'));
+  await takeAll(draft, rule('(?<!(?:by|per|each|every|and|which|what) )(?<not>not )?{F:f}(?! of)'), ({ f = '', not }) =>
+    take(f, not === undefined),
+  );
 }
 
 async function takeOrder(draft: Draft): Promise<void> {
