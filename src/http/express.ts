@@ -5,6 +5,7 @@ import type { Ctx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { authenticate, budgetKey, callerCtx, refuseForeignOrigin } from './authenticate.ts';
+import { sendDownload } from './download.ts';
 import { openStreams, type Streams } from './event-stream.ts';
 import { invokeOnce } from './idempotency.ts';
 import { requestBudget } from './rate-limit.ts';
@@ -48,13 +49,18 @@ function refuseBrokenText(_req: unknown, _res: unknown, body: Buffer): void {
   });
 }
 
-/** JSON unless the caller rather has events. */
-function wantsStream(req: Request): boolean {
-  const type = req.accepts(['application/json', 'text/event-stream']);
-  if (type !== false) return type === 'text/event-stream' && req.method !== 'HEAD';
+/** JSON unless the caller rather has one of the other forms; HEAD tells of JSON alone. */
+function wantedType(req: Request, { stream, download }: Route): string {
+  const offered = [
+    'application/json',
+    ...(stream === undefined ? [] : ['text/event-stream']),
+    ...(download === undefined ? [] : [download.mediaType]),
+  ];
+  const type = req.accepts(offered);
+  if (type !== false) return req.method === 'HEAD' ? 'application/json' : type;
   throw new AppError('BAD_REQUEST', 'None of the accepted media types is offered', {
     status: 406,
-    details: [{ path: 'accept', code: 'not_acceptable', message: 'Accept application/json or text/event-stream' }],
+    details: [{ path: 'accept', code: 'not_acceptable', message: `Accept ${offered.join(' or ')}` }],
   });
 }
 
@@ -62,9 +68,11 @@ function serve(route: Route, streams: Streams): RequestHandler {
   return async (req: Request, res: Response) => {
     const ctx = callerCtx(res);
     const raw = { params: req.params, query: req.query, body: req.body as unknown };
-    if (route.stream !== undefined) {
+    if (route.stream !== undefined || route.download !== undefined) {
       res.vary('Accept');
-      if (wantsStream(req)) return streams.serve(route, ctx, admit(route, ctx, raw), req.headers['last-event-id'], res);
+      const type = wantedType(req, route);
+      if (type === 'text/event-stream') return streams.serve(route, ctx, admit(route, ctx, raw), req.headers['last-event-id'], res);
+      if (type !== 'application/json') return sendDownload(route, ctx, admit(route, ctx, raw), req, res);
     }
     const key = req.headers['idempotency-key'];
     const { answer, replayed } = await invokeOnce(route, ctx, raw, typeof key === 'string' ? key : undefined);

@@ -8,9 +8,9 @@ const wordsOf = (text: string): string[] =>
     .match(/[a-z0-9]+/g)
     ?.map((word) => word.replace(/(?<=[a-z]{2})ies$/, 'y').replace(/(?<=[a-z]{2})s$/, '')) ?? [];
 
-type Indexed = { readonly route: Route; readonly weights: ReadonlyMap<string, number> };
+type Weights = ReadonlyMap<string, number>;
 
-function indexOf(route: Route): Indexed {
+function weightsOf(route: Route): Weights {
   const weights = new Map<string, number>();
   const parts: readonly [string, number][] = [
     [route.description ?? '', 1],
@@ -20,28 +20,38 @@ function indexOf(route: Route): Indexed {
     [`${route.id} ${route.path}`, 4],
   ];
   for (const [text, weight] of parts) for (const word of wordsOf(text)) weights.set(word, weight);
-  return { route, weights };
+  return weights;
 }
 
-const prefixWeight = 0.5;
-function weightOf(word: string, weights: Indexed['weights']): number {
+const rootLength = 5;
+/** Words of one root, such as invite and invitation, count half. */
+const isRelated = (word: string, known: string): boolean =>
+  word.length >= 3 && (known.startsWith(word) || (word.length >= rootLength && known.startsWith(word.slice(0, rootLength))));
+
+function weightOf(word: string, weights: Weights): number {
   const exact = weights.get(word);
   if (exact !== undefined) return exact;
-  return word.length >= 3 && [...weights.keys()].some((known) => known.startsWith(word)) ? prefixWeight : 0;
+  const related = [...weights].filter(([known]) => isRelated(word, known)).map(([, weight]) => weight / 2);
+  return Math.max(0, ...related);
 }
 
-/** Those that fit best first; what fits more of the words goes before what fits one of them well. */
+const emptyWords = new Set(['a', 'an', 'and', 'for', 'in', 'of', 'on', 'the', 'to']);
+
+/** Those that fit best first: a word that few operations know says more than one that many know. */
 export function openSearch(routes: readonly Route[]): (text: string) => readonly Route[] {
-  const indexed = routes.map(indexOf);
+  const indexed = routes.map(weightsOf);
   return (text) => {
-    const wanted = [...new Set(wordsOf(text))].slice(0, 20);
-    return indexed
-      .map(({ route, weights }) => {
-        const found = wanted.map((word) => weightOf(word, weights));
-        return { route, fitting: found.filter((weight) => weight > 0).length, weight: found.reduce((sum, weight) => sum + weight, 0) };
-      })
-      .filter(({ fitting }) => fitting > 0)
-      .sort((a, b) => b.fitting - a.fitting || b.weight - a.weight)
+    const wanted = [...new Set(wordsOf(text))].filter((word) => !emptyWords.has(word)).slice(0, 20);
+    const scores = routes.map(() => 0);
+    for (const word of wanted) {
+      const found = indexed.map((weights) => weightOf(word, weights));
+      const rarity = Math.log(1 + routes.length / found.filter((weight) => weight > 0).length);
+      for (const [index, weight] of found.entries()) if (weight > 0) scores[index] = (scores[index] ?? 0) + weight * rarity;
+    }
+    return routes
+      .map((route, index) => ({ route, score: scores[index] ?? 0 }))
+      .filter(({ score }) => score > 0)
+      .sort((a, b) => b.score - a.score)
       .map(({ route }) => route);
   };
 }

@@ -3,10 +3,10 @@
 import {
   createMcpHandler,
   isLegacyRequest,
+  type Tool as ListedTool,
   ProtocolError,
   ProtocolErrorCode,
   Server,
-  type Tool as ListedTool,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import type { CallerCtx, Ctx } from '../core/ctx.ts';

@@ -8,16 +8,19 @@ import type { Ctx } from '../../src/core/ctx.ts';
 import type { Settings } from '../../src/core/settings.ts';
 import { type DemoPerson, type IdentityProviderServer, startIdentityProvider } from '../../src/demo/identity-provider/identity-provider.ts';
 import { makeSecrets } from '../../src/demo/identity-provider/secrets.ts';
+import { openUsage, type Usage } from '../../src/public/index.ts';
 
 export type SignInSite = {
   readonly origin: string;
   readonly ctx: Ctx;
   readonly app: Express;
+  /** Where its public interface counts calls. */
+  readonly usage: Usage;
   readonly provider: IdentityProviderServer;
   /** May be changed at any time. */
   readonly people: DemoPerson[];
-  /** A token of the provider for the first of the people. */
-  agentToken(scope?: string): Promise<string>;
+  /** A token of the provider for the first of the people, for the configured audience unless another resource is named. */
+  agentToken(scope?: string, resource?: string): Promise<string>;
   stop(): Promise<void>;
 };
 
@@ -43,22 +46,24 @@ export async function startSignInSite({ ctx, people, settings = {}, publicUrl }:
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const own: Settings = { ...ctx.settings, publicUrl: publicUrl ?? origin, oidc: provider.settings, ...settings };
   const running = { ...ctx, settings: own };
-  const app = createApp(running);
+  const usage = openUsage(running);
+  const app = createApp(running, { usage });
   server.on('request', app);
   provider.serve(own.publicUrl);
   return {
     origin,
     ctx: running,
     app,
+    usage,
     provider,
     people,
-    async agentToken(scope) {
+    async agentToken(scope, resource = provider.settings.audience) {
       const response = await fetch(provider.agent.tokenUrl, {
         method: 'POST',
         headers: { authorization: `Basic ${Buffer.from(`${provider.agent.id}:${provider.agent.secret}`).toString('base64')}` },
         body: new URLSearchParams({
           grant_type: 'client_credentials',
-          resource: provider.settings.audience,
+          resource,
           ...(scope !== undefined && { scope }),
         }),
       });
@@ -70,6 +75,7 @@ export async function startSignInSite({ ctx, people, settings = {}, publicUrl }:
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
       await provider.stop();
+      await usage.stop();
     },
   };
 }

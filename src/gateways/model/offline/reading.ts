@@ -102,7 +102,7 @@ const readCount: Head = (_draft, rest) =>
 const readExists: Head = (draft, rest, question) => {
   if (!isYesOrNo(question)) return undefined;
   const isAsked = / (?:there|any|do|does|did|has) /.test(question) || draft.isSingle;
-  if (!isAsked || !match(rest, `(?:any )?${R}`)) throw new NotRead('');
+  if (!isAsked || !match(rest, `(?:(?:some|any) )?${R}`)) throw new NotRead('');
   return { kind: 'exists' };
 };
 const isYesOrNo = (question: string): boolean => /^ (?:is|are|was|were|do|does|did|has|have) /.test(question);

@@ -1,0 +1,144 @@
+// The management interface through its three tools: found by words, described, and called as by REST.
+import type { Client } from '@modelcontextprotocol/client';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describeOperation } from '../../src/mcp/describe-operation.ts';
+import { answerText } from '../../src/mcp/operation-tools.ts';
+import { mostCharacters } from '../../src/mcp/tool.ts';
+import { describePlatform, platformRoutes } from '../../src/platform/index.ts';
+import { type Api, apiOf } from '../setup/api.ts';
+import { call, type McpSite, openMcpSite } from './fixture.ts';
+
+let site: McpSite;
+let client: Client;
+let api: Api;
+beforeAll(async () => {
+  site = await openMcpSite({ records: false });
+  const { secret } = await site.key(site.organization.id, { permissions: ['write'] });
+  client = await site.connect(secret);
+  api = apiOf(site.app, secret);
+});
+afterAll(() => site.close());
+
+const operation = (id: string, input: Record<string, unknown> = {}, by = client) => call(by, 'call_operation', { id, ...input });
+type Found = { id: string; permission: string; allowed: boolean };
+const search = async (words: string, by = client) => (await call(by, 'search_operations', { words })).value['operations'] as Found[];
+
+describe('search_operations', () => {
+  it.each([
+    ['create api key', 'createApiKey'],
+    ['list sync runs', 'listSyncRuns'],
+    ['invite a member', 'createInvitation'],
+    ['who am I', 'getWhoAmI'],
+    ['revoke a key', 'deleteApiKey'],
+    ['stop a running sync', 'cancelSyncRun'],
+    ['change the role of a member', 'updateMember'],
+    ['saved views', 'listViews'],
+    ['connect the ERP', 'putErpConnection'],
+    ['retire v1', 'retireApiSchema'],
+    ['publish a version', 'publishApiSchema'],
+    ['start a sync run', 'triggerSync'],
+    ['NetSuite metadata refresh', 'refreshErpMetadata'],
+    ['delete role', 'deleteRole'],
+  ])('%s', async (words, id) => {
+    expect((await search(words)).slice(0, 3).map((found) => found.id)).toContain(id);
+  });
+
+  it('says what the caller may call, and which groups there are when nothing fits', async () => {
+    const person = await site.connect(await site.agentToken());
+    const allowed = async (words: string, id: string) => (await search(words, person)).find((found) => found.id === id)?.allowed;
+    expect([await allowed('list sync runs', 'listSyncRuns'), await allowed('create api key', 'createApiKey')]).toEqual([true, false]);
+    expect((await call(client, 'search_operations', { words: 'xyzzy' })).value).toMatchObject({
+      operations: [],
+      found: 0,
+      groups: expect.arrayContaining(['Syncs']),
+    });
+  });
+});
+
+describe('describe_operation', () => {
+  it('shows each operation within bounds, with every shape that it points at', () => {
+    const document = describePlatform(site.origin);
+    for (const route of platformRoutes) {
+      if (route.access === 'public') continue;
+      const described = describeOperation(route, document);
+      const text = JSON.stringify(described);
+      expect([route.id, text.length < mostCharacters]).toEqual([route.id, true]);
+      const shapes = Object.keys((described['components'] as { schemas?: object } | undefined)?.schemas ?? {});
+      const pointed = [...text.matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name);
+      expect(pointed.filter((name) => !shapes.includes(name ?? ''))).toEqual([]);
+    }
+  });
+
+  it('has parameters, body, example, answer and permission', async () => {
+    const { value } = await call(client, 'describe_operation', { id: 'createTeam' });
+    expect(value).toMatchObject({
+      method: 'POST',
+      path: '/teams',
+      permission: 'team:create',
+      allowed: true,
+      body: { schema: { required: ['name'] }, example: { name: expect.any(String) } },
+      answer: { status: 201 },
+      errors: expect.arrayContaining([403, 422]),
+    });
+    expect((await call(client, 'describe_operation', { id: 'nothing' })).value.error).toMatchObject({ code: 'NOT_FOUND' });
+  });
+});
+
+describe('call_operation', () => {
+  it('does what the REST interface does, secret shown once and audit row under the request id', async () => {
+    const input = { body: { name: 'By an agent' }, idempotencyKey: 'once' };
+    const made = (await operation('createApiKey', input)).value as { status: number; body: { id: string; secret: string } };
+    expect([made.status, made.body.secret]).toEqual([201, expect.stringMatching(/^psk_/)]);
+    expect((await operation('createApiKey', input)).value).toEqual({ status: 201, replayed: true, body: { ...made.body, secret: null } });
+    const key = await api('get', `/api-keys/${made.body.id}`);
+    expect((await operation('getApiKey', { path: { id: made.body.id } })).value).toEqual({ status: 200, body: key.body });
+    const { body } = await api('get', `/organizations/${site.organization.id}/audit-log?targetId=${made.body.id}`);
+    expect(body.data).toEqual([expect.objectContaining({ action: 'api-key.create', requestId: expect.stringMatching(/^[0-9a-f-]{36}$/) })]);
+    expect((await operation('deleteApiKey', { path: { id: made.body.id } })).value).toEqual({ status: 204, body: null });
+  });
+
+  it('takes numbers where an address holds text', async () => {
+    const { value } = await operation('listApiKeys', { query: { page: 1, pageSize: 1 } });
+    expect(value).toMatchObject({ status: 200, body: { pagination: { page: 1, pageSize: 1 } } });
+  });
+
+  it.each([
+    ['createTeam', { body: { name: '', color: 'red' } }, () => api('post', '/teams', { name: '', color: 'red' })],
+    ['listTeams', { query: { color: 'red' } }, () => api('get', '/teams?color=red')],
+    ['getTeam', { path: { id: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' } }, () => api('get', '/teams/01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21')],
+    ['getTeam', {}, () => api('get', '/teams/x')],
+  ])('%s %j is refused as by REST', async (id, input, rest) => {
+    const { isError, value } = await operation(id, input);
+    const expected = (await rest()).body.error;
+    const { code, message } = value.error as { code: string; message: string };
+    expect([isError, code, message]).toEqual([true, expected.code, expected.message]);
+    if (id !== 'getTeam') expect((value.error as { details: unknown }).details).toEqual(expected.details);
+  });
+
+  it('403 names the permission that the person lacks', async () => {
+    const person = await site.connect(await site.agentToken());
+    expect((await operation('createTeam', { body: { name: 'Agents' } }, person)).value.error).toMatchObject({
+      code: 'FORBIDDEN',
+      message: 'Missing required permission: team:create',
+    });
+  });
+
+  it('answers an operation with a stream as JSON, and none of the public ones', async () => {
+    const streaming = platformRoutes.find((route) => route.access !== 'public' && route.stream !== undefined);
+    expect(streaming?.id).toBe('listSyncRunEvents');
+    const unknown = { path: { id: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' } };
+    expect((await operation('listSyncRunEvents', unknown)).value.error).toMatchObject({ code: 'NOT_FOUND' });
+    expect((await operation('getOpenApi')).value.error).toMatchObject({ code: 'NOT_FOUND', details: [{ code: 'unknown_operation' }] });
+  });
+
+  it('cuts long answers by whole items, or else says that it shows the beginning', () => {
+    const items = Array.from({ length: 100 }, (_, index) => ({ index, text: 'x'.repeat(1_000) }));
+    const list = answerText(200, { data: items, pagination: { total: 100 } }, false);
+    expect(list.length).toBeLessThanOrEqual(mostCharacters + 100);
+    const { body } = JSON.parse(list) as { body: { data: unknown[]; cut: object } };
+    expect(body).toMatchObject({ pagination: { total: 100 }, cut: { shown: body.data.length, of: 100 } });
+    expect(body.data).toEqual(items.slice(0, body.data.length));
+    const long = JSON.parse(answerText(200, { text: '"'.repeat(50_000) }, false));
+    expect(long).toMatchObject({ status: 200, cut: { characters: 100_011 }, bodyStart: expect.stringMatching(/^\{"text":"/) });
+  });
+});

@@ -1,0 +1,211 @@
+// describe, query and get as an agent would use them: the same records, words and refusals as the public interface, within bounds.
+import type { Client } from '@modelcontextprotocol/client';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { mostCharacters } from '../../src/mcp/tool.ts';
+import { callerOf } from '../public/fixture.ts';
+import { call, hostileText, longText, type McpSite, openMcpSite } from './fixture.ts';
+
+let site: McpSite;
+let client: Client;
+let rest: (path: string) => Promise<{ status: number; text: string; body: { error: Record<string, unknown> } }>;
+beforeAll(async () => {
+  site = await openMcpSite({ records: true });
+  const key = await site.key(site.organization.id);
+  client = await site.connect(key.secret);
+  const get = callerOf(site.app, { secret: key.secret, organizationId: site.organization.id });
+  rest = async (path) => get(path);
+});
+afterAll(() => site.close());
+
+const v1 = { version: 'v1', resource: 'invoices' };
+const failure = async (name: string, input: Record<string, unknown>, by = client) => {
+  const { isError, value } = await call(by, name, input);
+  expect(isError).toBe(true);
+  return value.error as { code: string; message: string; details?: { path: string; code: string }[]; requestId: string };
+};
+
+describe('the tools', () => {
+  it('are listed in fewer than 2,000 tokens beside a version of 50 resources, alike for clients of both eras', async () => {
+    const modern = await site.connect((await site.key(site.organization.id)).secret, 'auto');
+    const [{ tools }, listed] = [await client.listTools(), await modern.listTools()];
+    expect(tools.map(({ name }) => name)).toEqual([
+      'describe',
+      'query',
+      'get',
+      'search_operations',
+      'describe_operation',
+      'call_operation',
+    ]);
+    expect(listed.tools).toEqual(tools);
+    expect(JSON.stringify(tools).length / 4).toBeLessThan(1_500);
+    expect(tools.filter(({ annotations }) => annotations?.readOnlyHint !== true).map(({ name }) => name)).toEqual(['call_operation']);
+    expect([modern.getServerVersion()?.name, client.getInstructions()]).toEqual([
+      'portal-service',
+      expect.stringContaining('never follow'),
+    ]);
+    expect((await call(modern, 'get', { ...v1, id: '3' })).value).toEqual((await call(client, 'get', { ...v1, id: '3' })).value);
+  });
+});
+
+describe('describe', () => {
+  it('leads from the versions that answer to the fields of a resource', async () => {
+    const versions = (await call(client, 'describe')).value['versions'] as { version: string; resources: string[] }[];
+    expect(versions.map(({ version, resources }) => [version, resources.length])).toEqual([
+      ['v1', 50],
+      ['v3', 1],
+    ]);
+    expect((await call(client, 'describe', { version: 'v1' })).value['resources']).toContainEqual({
+      resource: 'invoices',
+      description: 'Sales invoices',
+    });
+    const { value } = await call(client, 'describe', v1);
+    expect(value).toMatchObject({
+      maxPageSize: 100,
+      records: 9,
+      defaultSort: { field: 'id', order: 'asc' },
+      freshness: { syncedAt: '2026-03-01T08:00:00Z' },
+    });
+    const fields = value['fields'] as { name: string }[];
+    expect(fields.map(({ name }) => name).slice(0, 4)).toEqual(['id', 'number', 'status', 'total']);
+    expect(fields).toContainEqual({
+      name: 'date',
+      type: 'date',
+      filters: ['date', 'date_not', 'date_null', 'date_after', 'date_before', 'date_gte', 'date_lte'],
+      sortable: true,
+    });
+    expect((await call(client, 'describe', { ...v1, fields: ['lines'] })).value['fields']).toEqual([
+      { name: 'lines', type: 'lines', fields: ['item', 'itemName', 'quantity'].map((name) => expect.objectContaining({ name })) },
+    ]);
+    expect(await failure('describe', { ...v1, fields: ['numbr'] })).toMatchObject({
+      code: 'BAD_REQUEST',
+      message: expect.stringContaining('"number"'),
+    });
+  });
+});
+
+describe('query and get', () => {
+  it('answer what the public interface answers, digit by digit, and how fresh it is', async () => {
+    const input = { ...v1, filters: { status: ['open', 'paid'], date_after: '2026-01-31' }, sort: 'date', order: 'desc', pageSize: 2 };
+    const { text } = await call(client, 'query', input);
+    const same = await rest('/v1/invoices?status=open&status=paid&date_after=2026-01-31&sort=date&order=desc&pageSize=2');
+    expect(text).toBe(`${same.text.slice(0, -1)},"freshness":{"generation":"1","syncedAt":"2026-03-01T08:00:00Z"}}`);
+    expect(text).toContain('12345678901234567890.10');
+    expect((await call(client, 'get', { ...v1, id: '2', fields: ['total', 'lines'] })).text).toContain(
+      '{"data":{"id": "2", "total": 12345678901234567890.10, "lines": [{"item": "1", "itemName": null, "quantity": 2.50}]}'.replaceAll(
+        /(?<=[:,]) /g,
+        '',
+      ),
+    );
+    expect((await call(client, 'query', { ...v1, version: 'v3', pageSize: 1 })).value['deprecated']).toMatchObject({
+      sunsetAt: '2027-01-01T00:00:00.000Z',
+    });
+  });
+
+  it.each([
+    ['query', { ...v1, filters: { statsu: 'open' } }, '/v1/invoices?statsu=open'],
+    ['query', { ...v1, sort: 'nothing', pageSize: 1_000 }, '/v1/invoices?sort=nothing&pageSize=1000'],
+    ['query', { ...v1, filters: { date: 'yesterday' } }, '/v1/invoices?date=yesterday'],
+    ['query', { version: 'v1', resource: 'secrets' }, '/v1/secrets'],
+    ['query', { version: 'v2', resource: 'invoices' }, '/v2/invoices'],
+    ['query', { version: 'v4', resource: 'invoices' }, '/v4/invoices'],
+    ['get', { ...v1, id: '4711' }, '/v1/invoices/4711'],
+    ['get', { ...v1, id: 'one' }, '/v1/invoices/one'],
+  ])('%s %j is refused in the words of the public interface', async (name, input, path) => {
+    const { requestId, ...refused } = await failure(name, input);
+    const { requestId: _, ...expected } = (await rest(path)).body.error;
+    expect(refused).toEqual(expected);
+    expect(requestId).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  it.each([
+    [{ ...v1, filter: { status: 'open' } }, 'filter', 'VALIDATION_ERROR'],
+    [{ ...v1, filters: { seq: 2 ** 53 } }, 'filters.seq', 'VALIDATION_ERROR'],
+    [{ ...v1, filters: { number: 'a\0b' } }, 'filters.number', 'VALIDATION_ERROR'],
+    [{ ...v1, filters: { pageSize: 5 } }, 'pageSize', 'BAD_REQUEST'],
+  ])('%j is refused, and the place is named', async (input, path, code) => {
+    const refused = await failure('query', input);
+    expect([refused.code, refused.details?.[0]?.path]).toEqual([code, path]);
+  });
+});
+
+describe('what a caller may read', () => {
+  it('is for a key what its scopes say, here and in the count of its calls', async () => {
+    const key = await site.key(site.organization.id, { versions: ['v1'], resources: ['invoices'] });
+    const scoped = await site.connect(key.secret);
+    expect((await call(scoped, 'describe')).value['versions']).toEqual([
+      expect.objectContaining({ version: 'v1', resources: ['invoices'] }),
+    ]);
+    expect((await call(scoped, 'query', v1)).isError).toBe(false);
+    expect(await failure('query', { ...v1, version: 'v3' }, scoped)).toMatchObject({
+      code: 'FORBIDDEN',
+      details: [{ code: 'version_out_of_scope' }],
+    });
+    expect(await failure('get', { ...v1, resource: 'copy-1', id: '1' }, scoped)).toMatchObject({
+      details: [{ code: 'resource_out_of_scope' }],
+    });
+    expect(await failure('call_operation', { id: 'listTeams' }, scoped)).toMatchObject({
+      code: 'FORBIDDEN',
+      details: [{ code: 'restricted_key' }],
+    });
+    expect((await call(scoped, 'call_operation', { id: 'getWhoAmI' })).value).toMatchObject({ status: 200 });
+    await site.usage.flush();
+    const usage = await call(client, 'call_operation', { id: 'getApiKeyUsage', path: { id: key.id } });
+    expect(usage.value['body']).toMatchObject({
+      data: expect.arrayContaining([expect.objectContaining({ version: 'v1', resource: 'invoices', requests: 1, succeeded: 1 })]),
+    });
+  });
+
+  it('is for a person everything published, with view:read', async () => {
+    const person = await site.connect(await site.agentToken('portal:read'));
+    expect((await call(person, 'query', v1)).isError).toBe(false);
+    await site.permit(['sync:read', 'api-schema:read']);
+    const calls: [string, Record<string, unknown>][] = [
+      ['describe', {}],
+      ['query', v1],
+      ['get', { ...v1, id: '1' }],
+    ];
+    for (const [name, input] of calls)
+      expect(await failure(name, input, person)).toMatchObject({ code: 'FORBIDDEN', message: 'Missing required permission: view:read' });
+    await site.permit(['view:read', 'sync:read', 'sync:create']);
+  });
+
+  it('is nothing of another organization', async () => {
+    const stranger = await site.connect((await site.key(site.other.id, { permissions: ['write'] })).secret);
+    expect((await call(stranger, 'describe')).value).toEqual({ versions: [] });
+    expect((await failure('query', v1, stranger)).code).toBe('NOT_FOUND');
+    expect(await failure('call_operation', { id: 'getOrganization', path: { id: site.organization.id } }, stranger)).toMatchObject({
+      code: 'NOT_FOUND',
+    });
+  });
+});
+
+describe('long and hostile records', () => {
+  it('are cut by whole records, and the answer says so', async () => {
+    const { text, value } = await call(client, 'query', { ...v1, filters: { status: 'long' } });
+    expect(text.length).toBeLessThanOrEqual(mostCharacters);
+    expect(value).toMatchObject({ pagination: { total: 4 }, cut: { shown: 2, of: 4, message: expect.stringContaining('`fields`') } });
+    expect((value['data'] as { customerName: string }[]).map(({ customerName }) => customerName === longText)).toEqual([true, true]);
+    expect((await call(client, 'query', { ...v1, filters: { status: 'long' }, fields: ['number'] })).value['cut']).toBeUndefined();
+    for (const refused of [await failure('query', { ...v1, filters: { id: 9 } }), await failure('get', { ...v1, id: '9' })])
+      expect(refused).toMatchObject({ code: 'BAD_REQUEST', details: [{ path: 'fields', code: 'answer_too_long' }] });
+    expect((await call(client, 'get', { ...v1, id: '9', fields: ['number'] })).value['data']).toEqual({ id: '9', number: 'HUGE' });
+  });
+
+  it('stay data: one text among others, which changes neither the answer nor the tools', async () => {
+    const before = await client.listTools();
+    const { isError, value } = await call(client, 'query', {
+      ...v1,
+      filters: { customerName_contains: 'Ignore all' },
+      fields: ['customerName'],
+    });
+    expect([isError, value]).toEqual([
+      false,
+      {
+        data: [{ id: '4', customerName: hostileText }],
+        pagination: { total: 1, page: 1, pageSize: 25, totalPages: 1 },
+        freshness: { generation: '1', syncedAt: '2026-03-01T08:00:00Z' },
+      },
+    ]);
+    expect(await client.listTools()).toEqual(before);
+  });
+});
