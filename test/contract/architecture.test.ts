@@ -157,7 +157,8 @@ describe('the outside world', () => {
   });
 
   it('addresses that a customer typed are called through the guarded fetch', () => {
-    // The identity provider and the models' providers are the operator's, the demo's client calls its own service, and the clock watch wraps the guarded fetch.
+    // The identity provider and the models' providers are the operator's, the demo's client calls its own service, and the clock
+    // watch wraps the guarded fetch.
     expect(offending(src, /(?:await |return |= )fetch\(/)).toEqual([
       'src/connectors/netsuite/clock-watch.ts',
       'src/demo/management-client.ts',
