@@ -1,6 +1,7 @@
 // From a company's ERP account to its customers' answers, through the real surfaces alone: both interfaces over HTTP, a simulated
 // account with real transactions, and what happens when that account changes or is gone.
 import { createReadStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createGunzip } from 'node:zlib';
 import { parse } from 'csv-parse';
@@ -209,6 +210,16 @@ describe('the built-in model, asked about a version of all four', () => {
     const replies = await Promise.all(declined.map((question) => ask(question, toolsOf())));
     const words = /I don't understand|Which|two ways|not known|never above zero|can't both/;
     expect(replies.filter(({ reason, text }) => reason !== 'declined' || !words.test(text))).toEqual([]);
+  });
+
+  it('answers each example of its documentation', async () => {
+    const [, forms = ''] = /## Forms\n([\s\S]*?)\n## /.exec(await readFile('docs/offline-model.md', 'utf8')) ?? [];
+    const examples = [...forms.matchAll(/^\| [^|]+ \| (.+) \|$/gm)]
+      .flatMap(([, cell = '']) => cell.split(' · '))
+      .filter((text) => text !== 'Example');
+    expect(examples.length).toBeGreaterThan(20);
+    const replies = await Promise.all(examples.map(async (example) => ({ example, ...(await ask(example, toolsOf())) })));
+    expect(replies.filter(({ reason }) => reason !== 'complete').map(({ example, text }) => [example, text])).toEqual([]);
   });
 
   it('says by the version’s own names what it can be asked, and answers all of that', async () => {
