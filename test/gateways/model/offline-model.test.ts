@@ -67,6 +67,8 @@ describe('a question', () => {
     ],
     ['How many orders of customer MILLER?', '2 orders where customerName is "Miller" or "miller".'],
     ['What is the status of order ORD-2?', 'status of order ORD-2 is open.'],
+    ['Show order ORD-77', 'None: no order was found where number is "ORD-77".'],
+    ['Show order 77', 'None: no order was found where number or id is "77".'],
     ['What is the total of order ORD-4?', 'total of order ORD-4 is empty.'],
     ['Show the order with the highest total', 'ORD-3: total 9007199254740993.01'],
     [`How many orders of customer "${order}"?`, `1 order where customerName is "${order}".`],

@@ -24,6 +24,8 @@ export type Resource = {
   /** Fields by the words for them, the longest words first. Several fields where the words don't tell which. */
   readonly phrases: readonly (readonly [string, readonly Field[]])[];
   readonly defaultSort: string;
+  /** Ids are whole numbers, so that nothing else is looked for among them. */
+  readonly hasWholeIds: boolean;
 };
 
 const kinds: Readonly<Record<string, Field['kind']>> = {
@@ -87,6 +89,7 @@ export function resourceOf(described: DescribedResource): Resource {
     fields: own,
     phrases: phrasesOf(fields.filter(([, { name }]) => name !== 'id')),
     defaultSort: described.defaultSort.field,
+    hasWholeIds: described.fields.some(({ name, description }) => name === 'id' && description.includes('whole number')),
   };
 }
 

@@ -72,14 +72,18 @@ async function takeRecord(draft: Draft): Promise<void> {
     const named = f === undefined ? identityFields(draft.resource).filter(takesEquals) : fieldsAt(draft, f).filter(takesEquals);
     if (f !== undefined && !named.some((field) => identityFields(draft.resource).includes(field))) return undefined;
     const found = await matches(draft, named, value);
-    const byId = f === undefined ? await findId(draft, value) : [];
+    const canBeId = f === undefined && (!draft.resource.hasWholeIds || /^\d{1,18}$/.test(value));
+    const byId = canBeId ? await findId(draft, value) : [];
     const [match, ...others] = [...found, ...byId];
     if (others.length > 0)
       throw new AskBack(
         `${quoted(value)} is the ${listed([...found, ...byId].map(({ field }) => field))} of different records: which is meant?`,
       );
-    if (match === undefined)
-      addFilter(draft, named[0]?.name ?? 'id', value, `${listed([...named, ...(f === undefined ? [idField] : [])])} is ${quoted(value)}`);
+    const tried = canBeId ? [...named, idField] : named;
+    const [first] = tried;
+    if (first === undefined) return undefined;
+    // Nothing has it under any of these, so each of them leads to the same: nothing.
+    if (match === undefined) addFilter(draft, first.name, value, `${listed(tried)} is ${quoted(value)}`);
     else addValue(draft, match);
     draft.isSingle = true;
     return '<r>';
@@ -90,8 +94,6 @@ const idField: Field = { name: 'id', type: 'text', kind: 'text', filters: new Se
 
 /** A record that is found by its number too is one record, not two. */
 async function findId({ data, resource }: Draft, value: string): Promise<readonly Match[]> {
-  const whole = /^\d{1,18}$/.test(value) || resource.fields.some(({ name, type }) => name === 'id' && type !== 'text');
-  if (!whole) return [];
   const { rows } = await data.list({ resource: resource.name, filters: { id: value }, pageSize: 1 });
   const [row] = rows;
   if (row === undefined || identityFields(resource).some(({ name }) => row[name] === value)) return [];
