@@ -1,15 +1,9 @@
-// The bench's numbers as a table, held against their goals, and its place in RESULTS.md.
-import { readFile, writeFile } from 'node:fs/promises';
-import { cpus, totalmem } from 'node:os';
-import { fileURLToPath } from 'node:url';
+// The sync bench's numbers held against their goals.
 import type { Pool } from 'pg';
 import type { ReadsResult } from './sync-reads.ts';
 import { quantilesOf } from './sync-reads.ts';
 import type { Round } from './sync-throughput.ts';
-
-const file = fileURLToPath(new URL('./RESULTS.md', import.meta.url));
-const begin = '<!-- npm run bench:sync writes from here -->';
-const end = '<!-- to here -->';
+import { type Goal, type Line, machineText, median, writeTable } from './table.ts';
 
 export type Measured = {
   readonly records: number;
@@ -19,33 +13,6 @@ export type Measured = {
   readonly resume: { readonly leaseMs: number; readonly kills: readonly { readonly totalMs: number; readonly leaseLeftMs: number }[] };
   readonly reads: readonly ReadsResult[];
 };
-
-type Goal = { readonly target: number; readonly floor: number; readonly atMost?: boolean };
-type Line = {
-  readonly measure: string;
-  readonly goal: Goal | null;
-  readonly unit: string;
-  readonly values: readonly number[];
-  readonly digits: number;
-};
-
-const median = (values: readonly number[]): number => quantilesOf(values).p50;
-const shown = (value: number, { digits, unit }: Line): string => `${value.toFixed(digits)}${unit}`;
-
-function gotOf(line: Line): string {
-  const { values } = line;
-  const [low, high] = [Math.min(...values), Math.max(...values)];
-  return values.length === 1
-    ? shown(low, line)
-    : `${shown(median(values), line)} (${low.toFixed(line.digits)}–${high.toFixed(line.digits)})`;
-}
-/** By the median: met, above the floor at least, or missed. */
-function verdictOf({ goal, values }: Line): 'met' | 'above the floor' | 'missed' | '' {
-  if (goal === null) return '';
-  const got = median(values);
-  const reaches = (bound: number): boolean => (goal.atMost === true ? got <= bound : got >= bound);
-  return reaches(goal.target) ? 'met' : reaches(goal.floor) ? 'above the floor' : 'missed';
-}
 
 const plain = (measure: string, unit: string, digits: number, values: readonly number[]): Line => ({
   measure,
@@ -201,37 +168,8 @@ const settingNames = [
   'checkpoint_timeout',
 ];
 
-async function machineText(admin: Pool): Promise<string> {
-  const { rows } = await admin.query<{ name: string; value: string }>(
-    'select name, current_setting(name) as value from unnest($1::text[]) with ordinality s(name, n) order by n',
-    [settingNames],
-  );
-  const [cpu] = cpus();
-  return [
-    `${cpus().length} cores (${cpu?.model.trim()}), ${Math.round(totalmem() / 2 ** 30)} GB; Node.js ${process.versions.node} with ${process.execArgv.join(' ') || 'no flags'};`,
-    `embedded PostgreSQL on the same machine: ${rows.map(({ name, value }) => `${name} ${value}`).join(', ')}.`,
-  ].join('\n');
-}
-
 /** Prints the table and puts it into RESULTS.md; whether no floor was missed. */
 export async function report(measured: Measured, admin: Pool, atDay: string): Promise<boolean> {
-  const lines = linesOf(measured);
-  const bound = (value: number | undefined, { goal }: Line, { unit }: Line): string =>
-    value === undefined ? '' : `${goal?.atMost === true ? '≤' : '≥'} ${value}${unit}`;
-  const table = [
-    '| measure | target | floor | got: median (min–max) | |',
-    '|---|---|---|---|---|',
-    ...lines.map(
-      (line) =>
-        `| ${line.measure} | ${bound(line.goal?.target, line, line)} | ${bound(line.goal?.floor, line, line)} | ${gotOf(line)} | ${verdictOf(line)} |`,
-    ),
-  ].join('\n');
   const heading = `Run of ${atDay}: ${measured.records} records of 40 columns, 3 indexes, ${measured.rounds.length} rounds.`;
-  const text = `${heading}\n${await machineText(admin)}\n\n${table}`;
-  console.log(`\n${text}`);
-  const before = await readFile(file, 'utf8');
-  const [from, to] = [before.indexOf(begin), before.indexOf(end)];
-  if (from === -1 || to === -1) throw new Error('RESULTS.md has no place for the table');
-  await writeFile(file, `${before.slice(0, from + begin.length)}\n${text}\n${before.slice(to)}`);
-  return lines.every((line) => verdictOf(line) !== 'missed');
+  return writeTable('bench:sync', `${heading}\n${await machineText(admin, settingNames)}`, linesOf(measured));
 }

@@ -37,7 +37,7 @@ function verdictOf({ goal, values }: Line): 'met' | 'above the floor' | 'missed'
   return reaches(goal.target) ? 'met' : reaches(goal.floor) ? 'above the floor' : 'missed';
 }
 
-const settingNames = [
+const readSettings = [
   'server_version',
   'shared_buffers',
   'work_mem',
@@ -48,14 +48,15 @@ const settingNames = [
   'max_parallel_workers_per_gather',
 ];
 
-export async function machineText(admin: Pick<Pool, 'query'>): Promise<string> {
+export async function machineText(admin: Pick<Pool, 'query'>, settingNames: readonly string[] = readSettings): Promise<string> {
   const { rows } = await admin.query<{ name: string; value: string }>(
     'select name, current_setting(name) as value from unnest($1::text[]) with ordinality s(name, n) order by n',
     [settingNames],
   );
   const [cpu] = cpus();
+  const flags = process.execArgv.join(' ');
   return [
-    `${cpus().length} cores (${cpu?.model.trim()}), ${Math.round(totalmem() / 2 ** 30)} GB; Node.js ${process.versions.node};`,
+    `${cpus().length} cores (${cpu?.model.trim()}), ${Math.round(totalmem() / 2 ** 30)} GB; Node.js ${process.versions.node}${flags === '' ? '' : ` with ${flags}`};`,
     `embedded PostgreSQL on the same machine: ${rows.map(({ name, value }) => `${name} ${value}`).join(', ')}.`,
   ].join('\n');
 }

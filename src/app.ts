@@ -4,19 +4,24 @@ import type { Ctx } from './core/ctx.ts';
 import { sessionCookie } from './http/authenticate.ts';
 import { errorHandler, unknownAddress } from './http/errors.ts';
 import type { StreamOptions } from './http/event-stream.ts';
+import { headersOf, safeHeaders, settled, settleHeaders } from './http/first-headers.ts';
 import { invitationPage } from './http/invitation-page.ts';
 import { mcpPath, mcpResource, mcpRouter, metadataPaths, resourceMetadata, type ServeMcp } from './http/mcp.ts';
+import { adoptMessages, type Messages } from './http/messages.ts';
 import { referencePages } from './http/reference-page.ts';
-import { refuseRepeatedHeaders, requestLog } from './http/request-log.ts';
-import { safeHeaders } from './http/safe-headers.ts';
+import { checkHeaders, requestLog } from './http/request-log.ts';
 import { signInRouter } from './http/sign-in.ts';
+import { unsubscribePages } from './http/unsubscribe-page.ts';
 import type { VerifyToken } from './identity/access-token.ts';
 import { startMailSender } from './mail/index.ts';
 import { startAgentWork } from './platform/agents/agent-work.ts';
 import { resumePublications, stopPublications } from './platform/api-schemas/publication.ts';
+import { tendAllIndexes } from './platform/api-schemas/tend-indexes.ts';
 import { startDomainChecks } from './platform/domains/recheck.ts';
 import { platformBase, platformRouter } from './platform/index.ts';
-import { openUsage, publicRouter, type Usage } from './public/index.ts';
+import { startSubscriptions } from './platform/subscriptions/runner.ts';
+import { lookAtLink, resubscribe, unsubscribe } from './platform/subscriptions/unsubscribe.ts';
+import { openUsage, publicHandler, type Usage } from './public/index.ts';
 import { pruneTombstones, type Scheduler, startCertificateWatch, startScheduler } from './sync/index.ts';
 
 export type AppOptions = {
@@ -24,6 +29,8 @@ export type AppOptions = {
   readonly streams?: StreamOptions;
   /** Where calls of the public interface are counted; whoever gives it stops it. */
   readonly usage?: Usage;
+  /** What the server makes its requests and responses of. */
+  readonly messages?: Messages;
 };
 
 /** Loaded with the first token: what stands behind it is large, and a start needs none of it. */
@@ -48,22 +55,28 @@ function mcpServer(ctx: Ctx, usage: Usage): ServeMcp {
 
 export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   const app = express();
+  if (options.messages !== undefined) adoptMessages(app, options.messages);
   app.disable('x-powered-by');
   app.set('etag', false);
   app.set('case sensitive routing', true);
   app.set('trust proxy', options.trustProxy ?? false);
-  app.use(requestLog(ctx.log, ctx.clock), refuseRepeatedHeaders, safeHeaders());
+  app.use(requestLog(ctx.log, ctx.clock, safeHeaders()), checkHeaders);
   const pages = referencePages();
   const usage = options.usage ?? openUsage(ctx);
   const verify = tokenVerifier(ctx);
   // First among its neighbours: each of them would look at every public request.
-  app.use('/api/public', publicRouter(ctx, { referencePage: pages.public, sessionCookie, usage }));
+  app.use('/api/public', publicHandler(ctx, { referencePage: pages.public, sessionCookie, headersOf, settleHeaders, usage }));
+  app.use(settled);
   app.use('/reference-assets', pages.assets);
   app.get('/', (_req, res) => res.redirect(302, `${platformBase}/openapi/preview`));
   app.get(`${platformBase}/openapi/preview`, pages.platform);
   const invitation = invitationPage();
   app.use('/invitation-assets', invitation.assets);
   app.get('/invitations/accept', invitation.page);
+  const links = unsubscribePages(ctx, { look: lookAtLink, unsubscribe, resubscribe }, invitation.stylesheet);
+  app.get('/unsubscribe', links.show);
+  app.post('/unsubscribe', links.unsubscribe);
+  app.post('/unsubscribe/undo', links.resubscribe);
   app.use('/auth', signInRouter(ctx));
   app.use(platformBase, platformRouter(ctx, verify, options.streams ?? {}));
   app.get(metadataPaths, resourceMetadata(ctx));
@@ -80,16 +93,17 @@ const pruneEveryMs = 3_600_000;
 /** Takes away what nobody asks for any more; another process doing the same does no harm. */
 async function prune(ctx: Ctx, stopping: AbortSignal): Promise<void> {
   try {
-    await ctx.db.control.raw('select prune_expired(), prune_mails(), prune_drift_events(), prune_api_key_usage()');
+    await ctx.db.control.raw('select prune_expired(), prune_subscriptions(), prune_mails(), prune_drift_events(), prune_api_key_usage()');
     await pruneTombstones(ctx, stopping);
+    await tendAllIndexes(ctx, stopping);
   } catch (error) {
     ctx.log.warn({ err: error }, 'expired rows could not be taken away');
   }
 }
 
 /**
- * What works without being asked: due syncs, queued mail, pending domains, certificates that end, publications, checks of agents and
- * messages that a stopped process left unfinished, and tidying up.
+ * What works without being asked: due syncs and subscriptions, queued mail, pending domains, certificates that end, publications, checks of
+ * agents and messages that a stopped process left unfinished, and tidying up.
  */
 export async function startBackground(ctx: Ctx): Promise<Background> {
   const scheduler = startScheduler(ctx);
@@ -98,6 +112,7 @@ export async function startBackground(ctx: Ctx): Promise<Background> {
   const domainChecks = startDomainChecks(ctx);
   const certificates = startCertificateWatch(ctx);
   const agents = startAgentWork(ctx);
+  const subscriptions = startSubscriptions(ctx);
   const stopping = new AbortController();
   let pruning = prune(ctx, stopping.signal);
   const hourly = setInterval(() => {
@@ -108,7 +123,15 @@ export async function startBackground(ctx: Ctx): Promise<Background> {
     stop: async () => {
       clearInterval(hourly);
       stopping.abort();
-      const ends = [scheduler.stop(), mailSender.stop(), domainChecks.stop(), certificates.stop(), agents.stop(), stopPublications(ctx)];
+      const ends = [
+        scheduler.stop(),
+        subscriptions.stop(),
+        mailSender.stop(),
+        domainChecks.stop(),
+        certificates.stop(),
+        agents.stop(),
+        stopPublications(ctx),
+      ];
       await Promise.all([pruning, ...ends]);
     },
   };

@@ -113,6 +113,7 @@ export const Environment = z.object({
     .regex(/^smtps?:\/\//, 'must be an smtp:// or smtps:// address')
     .optional(),
   MAIL_FROM: z.string().min(3).max(320).default('Portal Service <portal@localhost>'),
+  MAIL_ATTACHMENT_MB: whole(1, 50, 10),
   DNS_SERVERS: list.refine((servers) => servers.every(isServerAddress), 'must be IP addresses, each with :port if need be'),
   AGENT_CREDITS_PER_MONTH: whole(0, 100_000_000, 1_000),
   AGENT_STEPS: whole(1, 50, 8),
@@ -189,7 +190,12 @@ function toSettings(env: Environment): Settings {
     production: env.NODE_ENV === 'production',
     allowSignup: env.ALLOW_SIGNUP,
     session: { idleMs: 12 * 3_600_000, absoluteMs: 7 * 86_400_000 },
-    mail: { smtpUrl: env.SMTP_URL ?? null, from: env.MAIL_FROM, outboxFolder: path.join(env.DATA_DIR, 'outbox') },
+    mail: {
+      smtpUrl: env.SMTP_URL ?? null,
+      from: env.MAIL_FROM,
+      outboxFolder: path.join(env.DATA_DIR, 'outbox'),
+      mostAttachmentBytes: env.MAIL_ATTACHMENT_MB * megabyte,
+    },
     dnsServers: env.DNS_SERVERS,
     agentCreditsPerMonth: env.AGENT_CREDITS_PER_MONTH,
     models: toModels(env),

@@ -1,7 +1,7 @@
 // Opens what a running service needs, in order, and closes it in the opposite order: database, ctx, application, listener.
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { type Background, createApp, startBackground } from './app.ts';
@@ -14,6 +14,8 @@ import { type Log, openLog } from './core/log.ts';
 import { type Address, openDb, openKnex } from './db/connect.ts';
 import { type EmbeddedDatabase, startEmbedded } from './db/embedded.ts';
 import { migrate } from './db/migrate.ts';
+import { openMessages } from './http/messages.ts';
+import { openServer, serveBy } from './http/server.ts';
 import { openUsage } from './public/index.ts';
 
 const database = 'portal';
@@ -120,7 +122,8 @@ const reachable = (address: string): string => (address === '0.0.0.0' ? '127.0.0
 /** Serves until stopped. Stopping finishes requests in flight, hands running syncs over, and takes at most ten seconds. */
 export async function startService(config: Config, opened: OpenDatabase, log?: Log): Promise<Service> {
   const { ctx, close } = await openCtx(config, opened, log);
-  const server = createServer({ keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 60_000 });
+  const messages = openMessages();
+  const server = openServer(ctx.log, messages);
   try {
     const { address, port, family } = await listen(server, config.HOST, config.PORT);
     const host = family === 'IPv6' ? `[${reachable(address)}]` : reachable(address);
@@ -129,7 +132,8 @@ export async function startService(config: Config, opened: OpenDatabase, log?: L
     const running: Ctx = { ...ctx, settings: { ...ctx.settings, publicUrl: url.replace(/\/+$/, '') } };
     const stopping = new AbortController();
     const usage = openUsage(running);
-    server.on('request', createApp(running, { trustProxy: config.TRUST_PROXY, streams: { stopping: stopping.signal }, usage }));
+    const streams = { stopping: stopping.signal };
+    serveBy(server, createApp(running, { trustProxy: config.TRUST_PROXY, streams, usage, messages }));
     const background = await startBackground(running);
     return {
       ctx: running,

@@ -20,8 +20,8 @@ export type ErrorDetail = { path: string; code: string; message: string };
 type AppErrorOptions = {
   details?: readonly ErrorDetail[];
   cause?: unknown;
-  /** Only for the statuses that share a code: 405, 406, 410, 413, 415, 503. */
-  status?: 405 | 406 | 410 | 413 | 415 | 503;
+  /** Only for the statuses that share a code. */
+  status?: 405 | 406 | 408 | 410 | 413 | 415 | 417 | 431 | 503;
   /** Extra response headers, such as Retry-After. */
   headers?: Readonly<Record<string, string>>;
 };

@@ -10,7 +10,13 @@ export type Settings = {
   readonly allowSignup: boolean;
   readonly session: { readonly idleMs: number; readonly absoluteMs: number };
   /** How mail leaves: by SMTP, or as .eml files. */
-  readonly mail: { readonly smtpUrl: string | null; readonly from: string; readonly outboxFolder: string };
+  readonly mail: {
+    readonly smtpUrl: string | null;
+    readonly from: string;
+    readonly outboxFolder: string;
+    /** A larger file is not sent. */
+    readonly mostAttachmentBytes: number;
+  };
   /** Resolvers for looking up customers' domains, as address or address:port; empty means the system's. */
   readonly dnsServers: readonly string[];
   /** What each organization is granted at the start of a month (UTC). */

@@ -50,7 +50,9 @@ export function openKnex(address: Address, role: 'portal_service' | null, max: n
 export function openDb(control: Address, data: Address, sizes: PoolSizes, readTimeoutMs: number): Db & { close(): Promise<void> } {
   const knex = openKnex(control, 'portal_service', sizes.control);
   // A backend's memory grows with the tables it has seen; a bounded lifetime gives it back.
-  const pool = new Pool(poolConfig(data, 'portal_service', { max: sizes.data, maxLifetimeSeconds: 600, statement_timeout: readTimeoutMs }));
+  // Until then it is kept: closing it when it rests for a while takes a timer with each statement, and a new backend after each rest.
+  const kept: PoolConfig = { min: sizes.data, max: sizes.data, maxLifetimeSeconds: 600 };
+  const pool = new Pool(poolConfig(data, 'portal_service', { ...kept, statement_timeout: readTimeoutMs }));
   // An idle connection that breaks (a restarted server) is replaced by the pool; without a listener it would end the process.
   pool.on('error', nothing);
   // One that breaks while it is lent out fails the query under way, and says so here as well.

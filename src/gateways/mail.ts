@@ -7,7 +7,11 @@ import { writeToOutbox } from './outbox.ts';
 import { deliver } from './smtp.ts';
 
 /** Never throws; every wait in it is bounded. */
-export async function sendMail(settings: Settings['mail'], mail: Mail, options: SendOptions): Promise<MailOutcome> {
+export async function sendMail(
+  settings: Omit<Settings['mail'], 'mostAttachmentBytes'>,
+  mail: Mail,
+  options: SendOptions,
+): Promise<MailOutcome> {
   try {
     const composed = await composeMail(settings.from, mail);
     if (settings.smtpUrl !== null) return await deliver(settings.smtpUrl, composed, options);

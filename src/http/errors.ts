@@ -4,6 +4,7 @@ import type { ErrorRequestHandler, RequestHandler, Response } from 'express';
 import { ZodError } from 'zod';
 import { AppError, type ErrorDetail } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
+import { settleHeaders } from './first-headers.ts';
 
 export type ErrorBody = { error: { code: string; message: string; details?: readonly ErrorDetail[]; requestId: string } };
 
@@ -61,6 +62,7 @@ export const errorBody = ({ code, message, details }: AppError, requestId: strin
 });
 
 export function sendError(res: Response, error: AppError): void {
+  settleHeaders(res);
   for (const [name, value] of Object.entries(error.headers)) res.setHeader(name, value);
   if (error.status === 401 && !res.hasHeader('WWW-Authenticate')) res.setHeader('WWW-Authenticate', 'Bearer');
   res.setHeader('Cache-Control', 'no-store');

@@ -5,10 +5,11 @@ import type { Ctx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { authenticate, budgetKey, callerCtx, refuseForeignOrigin } from './authenticate.ts';
+import { sendDownload } from './download.ts';
 import { openStreams, replayStream, type Streams } from './event-stream.ts';
 import { invokeOnce, streamOnce } from './idempotency.ts';
 import { requestBudget } from './rate-limit.ts';
-import { type Answer, type AnyRoute, goodStatus, type PublicRoute, type RawInput, type Route, refuseQuery } from './route.ts';
+import { type Answer, type AnyRoute, admit, goodStatus, type PublicRoute, type RawInput, type Route, refuseQuery } from './route.ts';
 
 export const maxBodyBytes = 1024 * 1024;
 
@@ -48,13 +49,18 @@ function refuseBrokenText(_req: unknown, _res: unknown, body: Buffer): void {
   });
 }
 
-/** JSON unless the caller rather has events. */
-function wantsStream(req: Request): boolean {
-  const type = req.accepts(['application/json', 'text/event-stream']);
-  if (type !== false) return type === 'text/event-stream' && req.method !== 'HEAD';
+/** JSON unless the caller rather has one of the other forms; HEAD tells of JSON alone. */
+function wantedType(req: Request, { stream, download }: Route): string {
+  const offered = [
+    'application/json',
+    ...(stream === undefined ? [] : ['text/event-stream']),
+    ...(download === undefined ? [] : [download.mediaType]),
+  ];
+  const type = req.accepts(offered);
+  if (type !== false) return req.method === 'HEAD' ? 'application/json' : type;
   throw new AppError('BAD_REQUEST', 'None of the accepted media types is offered', {
     status: 406,
-    details: [{ path: 'accept', code: 'not_acceptable', message: 'Accept application/json or text/event-stream' }],
+    details: [{ path: 'accept', code: 'not_acceptable', message: `Accept ${offered.join(' or ')}` }],
   });
 }
 
@@ -73,9 +79,11 @@ function serve(route: Route, streams: Streams): RequestHandler {
     const raw = { params: req.params, query: req.query, body: req.body as unknown };
     const given = req.headers['idempotency-key'];
     const key = typeof given === 'string' ? given : undefined;
-    if (route.stream !== undefined) {
+    if (route.stream !== undefined || route.download !== undefined) {
       res.vary('Accept');
-      if (wantsStream(req)) return serveStream(route, streams, raw, key, req, res);
+      const type = wantedType(req, route);
+      if (type === 'text/event-stream') return serveStream(route, streams, raw, key, req, res);
+      if (type !== 'application/json') return sendDownload(route, ctx, admit(route, ctx, raw), req, res);
     }
     const { answer, replayed } = await invokeOnce(route, ctx, raw, key);
     if (replayed) res.setHeader('Idempotency-Replayed', 'true');

@@ -8,9 +8,14 @@ import { readAsset, serveAssets, servePage, versionOf } from './static-page.ts';
 const folder = fileURLToPath(new URL('./invitation-assets/', import.meta.url));
 const files = ['accept.js', 'accept.css'];
 
-/** `assets` is to be mounted at /invitation-assets; the page answers GET /invitations/accept. */
-export function invitationPage(): { assets: RequestHandler; page: RequestHandler } {
+/** `assets` is to be mounted at /invitation-assets; the page answers GET /invitations/accept. Other small pages look as it does. */
+export function invitationPage(): { assets: RequestHandler; page: RequestHandler; stylesheet: string } {
   const assets = new Map(files.map((name) => [name, readAsset(path.join(folder, name))]));
   const version = versionOf(assets);
-  return { assets: serveAssets(assets, version), page: servePage(path.join(folder, 'accept.html'), `/invitation-assets/${version}`) };
+  const address = `/invitation-assets/${version}`;
+  return {
+    assets: serveAssets(assets, version),
+    page: servePage(path.join(folder, 'accept.html'), address),
+    stylesheet: `${address}/accept.css`,
+  };
 }

@@ -98,7 +98,7 @@ export const sharedResponses: Readonly<Record<string, ResponseObject>> = {
     'None of the accepted media types is offered',
     'BAD_REQUEST',
     'None of the accepted media types is offered',
-    [{ path: 'accept', code: 'not_acceptable', message: 'Accept application/json or text/event-stream' }],
+    [{ path: 'accept', code: 'not_acceptable', message: 'Accept application/json or another type that is offered' }],
     counted,
   ),
   TooLarge: errorResponse(
@@ -168,7 +168,7 @@ export function errorResponses(route: AnyRoute): Record<string, ResponseObject |
     401: shared('Unauthorized'),
     403: forbidden(route),
     ...((route.path.includes('{') || also.has(404)) && { 404: shared('NotFound') }),
-    ...(route.stream !== undefined && { 406: shared('NotAcceptable') }),
+    ...((route.stream !== undefined || route.download !== undefined) && { 406: shared('NotAcceptable') }),
     ...(route.body !== undefined && { 413: shared('TooLarge'), 415: shared('UnsupportedMediaType') }),
     ...((route.method !== 'GET' || also.has(422)) && { 422: shared('ValidationError') }),
     429: shared('TooManyRequests'),

@@ -86,6 +86,12 @@ function streamContent(route: AnyRoute, components: Map<string, SchemaObject>) {
   return { 'text/event-stream': { schema: { type: 'string' as const, description: words }, example: example.join('') } };
 }
 
+function downloadContent(route: AnyRoute) {
+  if (route.access === 'public' || route.download === undefined) return {};
+  const { mediaType, description, example } = route.download;
+  return { [mediaType]: { schema: { type: 'string' as const, description }, example } };
+}
+
 function responses(route: AnyRoute, components: Map<string, SchemaObject>): ResponsesObject {
   const errors = errorResponses(route);
   if (route.response === undefined) return { 204: { description: 'Done', headers: goodHeaders(route) }, ...errors };
@@ -95,7 +101,7 @@ function responses(route: AnyRoute, components: Map<string, SchemaObject>): Resp
     [goodStatus(route)]: {
       description: goodStatus(route) === 202 ? 'Begun; it goes on behind this answer' : 'Good answer',
       headers: goodHeaders(route),
-      content: { 'application/json': { schema, example }, ...streamContent(route, components) },
+      content: { 'application/json': { schema, example }, ...streamContent(route, components), ...downloadContent(route) },
     },
     ...errors,
   };

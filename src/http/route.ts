@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { CallerCtx, Ctx, RequestCtx } from '../core/ctx.ts';
 import { AppError, type ErrorDetail, notFound } from '../core/errors.ts';
 import { type Permission, signUpPermission } from '../core/permissions.ts';
+import { pickForms, plainWords } from './plain-words.ts';
 
 type Shape = z.ZodObject;
 type Out<S> = S extends z.ZodType ? z.output<S> : undefined;
@@ -70,6 +71,21 @@ type Stream<C, I> = {
    */
   follow(ctx: C, input: I, channel: EventChannel): Promise<unknown>;
 };
+/** A whole result as a file. */
+export type OpenDownload = {
+  readonly fileName: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly bytes: AsyncIterable<Buffer>;
+  /** Aborted when the bytes end too early. */
+  readonly cut: AbortSignal;
+};
+type Download<C, I> = {
+  readonly mediaType: 'text/csv';
+  readonly description: string;
+  readonly example: string;
+  /** What it throws is an ordinary error answer. `left` is aborted when nobody waits for it any more. */
+  open(ctx: C, input: I, left: AbortSignal): Promise<OpenDownload>;
+};
 type Spec<P extends Maybe<Shape>, Q extends Maybe<Shape>, B extends Maybe<z.ZodType>, R extends Maybe<z.ZodType>, Needs, C> = Common & {
   readonly permission: Needs;
   readonly params?: P;
@@ -78,6 +94,8 @@ type Spec<P extends Maybe<Shape>, Q extends Maybe<Shape>, B extends Maybe<z.ZodT
   readonly response?: R;
   /** The second answer of the operation: server-sent events, for whoever accepts `text/event-stream`. */
   readonly stream?: Stream<C, Input<P, Q, B>>;
+  /** The whole result as a file, without pages, for whoever accepts its media type. */
+  readonly download?: Download<C, Input<P, Q, B>>;
   handler(ctx: C, input: Input<P, Q, B>): Promise<R extends z.ZodType ? z.input<R> : void>;
 };
 
@@ -99,6 +117,7 @@ export type Route = Common & {
   readonly body: z.ZodType | undefined;
   readonly response: z.ZodType | undefined;
   readonly stream: Stream<CallerCtx, unknown> | undefined;
+  readonly download: Download<CallerCtx, unknown> | undefined;
   /** Parses strictly; 400 for path and query, 422 for the body, all problems at once. */
   parse(raw: RawInput): unknown;
   handle(ctx: CallerCtx, input: unknown): Promise<unknown>;
@@ -118,11 +137,13 @@ const pathText = (path: readonly PropertyKey[]): string =>
   path.map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index === 0 ? '' : '.'}${String(part)}`)).join('');
 
 export const toDetails = (error: z.ZodError): ErrorDetail[] =>
-  error.issues.flatMap((issue) =>
-    issue.code === 'unrecognized_keys'
-      ? issue.keys.map((key) => ({ path: pathText([...issue.path, key]), code: 'unknown_field', message: `${key} is not known here` }))
-      : [{ path: pathText(issue.path), code: issue.code, message: issue.message }],
-  );
+  error.issues
+    .flatMap(pickForms)
+    .flatMap((issue) =>
+      issue.code === 'unrecognized_keys'
+        ? issue.keys.map((key) => ({ path: pathText([...issue.path, key]), code: 'unknown_field', message: `${key} is not known here` }))
+        : [{ path: pathText(issue.path), code: issue.code, message: issue.message }],
+    );
 
 const nothing = z.strictObject({});
 
@@ -150,7 +171,7 @@ function unstorableTexts(raw: unknown): ErrorDetail[] {
 }
 
 function parsePart(schema: z.ZodType, raw: unknown, refuse: (details: ErrorDetail[]) => AppError): unknown {
-  const result = schema.safeParse(raw);
+  const result = schema.safeParse(raw, { error: plainWords });
   const details = [...(result.success ? [] : toDetails(result.error)), ...unstorableTexts(raw)];
   if (result.success && details.length === 0) return result.data;
   throw refuse(details.slice(0, mostDetails));
@@ -179,6 +200,14 @@ function makeRoute<P extends Maybe<Shape>, Q extends Maybe<Shape>, B extends May
     stream: spec.stream && {
       ...spec.stream,
       follow: async (ctx, input, channel) => spec.stream?.follow(contextOf(ctx, input as Input<P, Q, B>), input as Input<P, Q, B>, channel),
+    },
+    download: spec.download && {
+      ...spec.download,
+      open: async (ctx, input, left) => {
+        const { download } = spec;
+        if (download === undefined) throw new Error(`${spec.id} has no download`);
+        return download.open(contextOf(ctx, input as Input<P, Q, B>), input as Input<P, Q, B>, left);
+      },
     },
     parse: (raw) => ({
       params: parsePart(spec.params ?? nothing, raw.params, badPath),

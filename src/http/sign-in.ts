@@ -11,6 +11,7 @@ import { attemptMs, beginSignIn, finishSignIn, signOut, type Visitor } from '../
 import { membershipsOf, workingMembership } from '../identity/users.store.ts';
 import { callerAddress, cookieOf, networkOf, refuseForeignOrigin, sessionCookie, sessionCookieName } from './authenticate.ts';
 import { logFailure, requestIdOf, toAppError } from './errors.ts';
+import { plainWords } from './plain-words.ts';
 import { countFailure } from './rate-limit.ts';
 import { toDetails } from './route.ts';
 import { sendSignInProblem } from './sign-in-page.ts';
@@ -67,7 +68,7 @@ function handlersOf(ctx: Ctx, provider: IdentityProvider): Handlers {
 
   return {
     async login(req, res) {
-      const query = LoginQuery.safeParse(req.query);
+      const query = LoginQuery.safeParse(req.query, { error: plainWords });
       if (!query.success) throw new AppError('BAD_REQUEST', 'The query is not valid', { details: toDetails(query.error) });
       const { url, box } = await beginSignIn(ctx, provider, { returnTo: query.data.returnTo, prompt: query.data.prompt });
       res.cookie(attemptCookieName, box, { ...attemptCookie, maxAge: attemptMs });

@@ -1,15 +1,19 @@
 // Puts a mail into the queue, in the caller's transaction: it leaves if and only if that commits.
+import { promisify } from 'node:util';
+import { gunzip, gzip } from 'node:zlib';
 import type { TenantCtx } from '../core/ctx.ts';
 import { newId } from '../core/id.ts';
 import type { Tx } from '../db/transaction.ts';
 import { type Attachment, checkMail, type Mail } from '../gateways/compose-mail.ts';
-import { deleteQueued, findMailId, insertMail, type MailRow } from './outgoing-mails.store.ts';
+import { type AttachmentRow, deleteQueued, findMailId, insertAttachment, insertMail, type MailRow } from './outgoing-mails.store.ts';
 
 export type NewMail = Pick<Mail, 'to' | 'subject' | 'text' | 'html' | 'unsubscribeUrl' | 'attachments'> & {
   /** What sends it, such as `invitation`; for operators. */
   readonly kind: string;
   /** Where the sender must never send twice: one id per occasion, with its angle brackets. Otherwise one is made. */
   readonly messageId?: string;
+  /** Id of an attachment that other mails carry too: `storeAttachment` gives it. */
+  readonly sharedAttachmentId?: string;
 };
 
 type Queue = Pick<TenantCtx, 'organizationId' | 'keyring' | 'settings'>;
@@ -24,9 +28,11 @@ type Body = {
 };
 
 const binding = (id: string): string => `outgoing_mails:${id}`;
+const attachmentBinding = (id: string): string => `mail_attachments:${id}`;
+const [pack, unpack] = [promisify(gzip), promisify(gunzip)];
 
-/** `local` at this service's name, with angle brackets. */
-function messageIdFor(settings: TenantCtx['settings'], local: string): string {
+/** `local` at this service's name, with angle brackets: up to 240 letters, digits and dots. */
+export function messageIdFor(settings: TenantCtx['settings'], local: string): string {
   const host = new URL(settings.publicUrl).hostname;
   return `<${local}@${/^[a-z0-9.-]+$/.test(host) ? host : 'portal-service.invalid'}>`;
 }
@@ -53,6 +59,7 @@ export async function enqueueMail(tx: Tx, ctx: Queue, mail: NewMail): Promise<st
     message_id: messageId,
     subject: mail.subject,
     body: ctx.keyring.seal(JSON.stringify(body), binding(id)),
+    attachment_id: mail.sharedAttachmentId ?? null,
   });
   if (added) return id;
   const there = await findMailId(tx, ctx.organizationId, messageId);
@@ -60,15 +67,31 @@ export async function enqueueMail(tx: Tx, ctx: Queue, mail: NewMail): Promise<st
   return there;
 }
 
-/** Takes a mail back that has not left yet; one that is on its way is past recalling. */
-export async function recallMail(tx: Tx, ctx: Pick<TenantCtx, 'organizationId'>, id: string): Promise<void> {
-  await deleteQueued(tx, ctx.organizationId, id);
+/** What many mails carry is kept once; it goes away when none of them waits any more. Answers its id. */
+export async function storeAttachment(tx: Tx, ctx: Queue, attachment: Attachment): Promise<string> {
+  const id = newId();
+  const packed = (await pack(attachment.content)).toString('base64');
+  const { filename, contentType } = attachment;
+  const row = { id, filename, content_type: contentType, content: ctx.keyring.seal(packed, attachmentBinding(id)) };
+  await insertAttachment(tx, ctx.organizationId, row);
+  return id;
 }
 
+async function openAttachment(ctx: Pick<TenantCtx, 'keyring'>, row: AttachmentRow): Promise<Attachment> {
+  const packed = Buffer.from(ctx.keyring.open(row.content, attachmentBinding(row.id)), 'base64');
+  return { filename: row.filename, contentType: row.content_type, content: await unpack(packed) };
+}
+
+/** Takes a mail back that has not left yet; false for one that is on its way and past recalling. */
+export const recallMail = async (tx: Tx, ctx: Pick<TenantCtx, 'organizationId'>, id: string): Promise<boolean> =>
+  (await deleteQueued(tx, ctx.organizationId, id)) === 1;
+
 /** The mail as it leaves. Throws UnreadableBox when its key is gone. */
-export function openMail(ctx: Pick<TenantCtx, 'keyring'>, row: MailRow): Mail {
+export async function openMail(ctx: Pick<TenantCtx, 'keyring'>, row: MailRow, shared: AttachmentRow | undefined): Promise<Mail> {
   const body = JSON.parse(ctx.keyring.open(row.body ?? '', binding(row.id))) as Body;
   const attachments: Attachment[] = body.attachments.map((held) => ({ ...held, content: Buffer.from(held.content, 'base64') }));
+  if (row.attachment_id !== null && shared === undefined) throw new Error('its attachment is gone');
+  if (shared !== undefined) attachments.push(await openAttachment(ctx, shared));
   return {
     to: { address: row.recipient, name: body.name },
     subject: row.subject,

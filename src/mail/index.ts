@@ -1,5 +1,7 @@
 // The door of outgoing mail: what other parts may use of it. A feature lays a mail out, queues it in its own transaction, and
 // reads what became of it in the row of `outgoing_mails` that it remembers by id.
-export { enqueueMail, type NewMail, recallMail } from './enqueue.ts';
-export { layoutMail, type MailContent } from './layout.ts';
+export type { Attachment } from '../gateways/compose-mail.ts';
+export { enqueueMail, messageIdFor, type NewMail, recallMail, storeAttachment } from './enqueue.ts';
+export { layoutMail, type MailContent, withSmallPrint } from './layout.ts';
+export { type RecordTable, rowsThatFit } from './record-table.ts';
 export { type MailSender, startMailSender } from './sender.ts';

@@ -1,21 +1,23 @@
 // The one look of all mails of the service: a text and an HTML part from the same words. Everything is escaped here; styles stand
 // in the elements, since many readers drop style sheets, and the dark ones are added for readers that keep them.
+import { escapeHtml } from '../core/escape-html.ts';
+import { type RecordTable, recordTableHtml, recordTableStyles, recordTableText } from './record-table.ts';
+import { font, wrap } from './style.ts';
 
 export type MailContent = {
   /** The heading, and what a reader shows beside the subject. */
   readonly title: string;
   readonly paragraphs: readonly string[];
+  /** Below the paragraphs, in a wider card. */
+  readonly table?: RecordTable;
   /** The one thing to do. */
   readonly action?: { readonly label: string; readonly url: string };
   /** Small print below: why this mail came, how to be rid of it. */
   readonly notes?: readonly string[];
+  /** The last line of the small print, such as how to be rid of these mails. */
+  readonly smallLink?: { readonly label: string; readonly url: string };
 };
 
-const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
-const escapeHtml = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? '');
-
-const font = "font-family:system-ui,-apple-system,'Segoe UI',Roboto,Arial,sans-serif";
-const wrap = 'overflow-wrap:anywhere;word-break:break-word';
 const darkStyles = `
 :root{color-scheme:light dark;supported-color-schemes:light dark}
 @media (prefers-color-scheme:dark){
@@ -30,8 +32,10 @@ const note = (text: string): string =>
 const button = ({ label, url }: NonNullable<MailContent['action']>): string =>
   `<p style="margin:0 0 16px"><a class="button" href="${escapeHtml(url)}" style="display:inline-block;padding:12px 20px;border-radius:6px;background:#1d5fd1;color:#ffffff;${font};font-size:16px;font-weight:600;text-decoration:none">${escapeHtml(label)}</a></p>
 <p class="note" style="margin:0 0 16px;color:#56616f;${font};font-size:13px;line-height:1.5;${wrap}">If the button does not work, open this address:<br><a class="link" href="${escapeHtml(url)}" style="color:#1d5fd1">${escapeHtml(url)}</a></p>`;
+const smallLinkHtml = ({ label, url }: NonNullable<MailContent['smallLink']>): string =>
+  `<p class="note" style="margin:0 0 8px;color:#56616f;${font};font-size:13px;line-height:1.5"><a class="link" href="${escapeHtml(url)}" style="color:#1d5fd1">${escapeHtml(label)}</a></p>`;
 
-function toHtml({ title, paragraphs, action, notes = [] }: MailContent): string {
+function toHtml({ title, paragraphs, table, action, notes = [], smallLink }: MailContent): string {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -39,15 +43,17 @@ function toHtml({ title, paragraphs, action, notes = [] }: MailContent): string 
 <meta name="viewport" content="width=device-width,initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${escapeHtml(title)}</title>
-<style>${darkStyles}</style>
+<style>${darkStyles}${table === undefined ? '' : recordTableStyles}</style>
 </head>
 <body class="page" style="margin:0;padding:0;background:#f6f7f9">
 <table role="presentation" width="100%" cellpadding="0" cellspacing="0" class="page" style="background:#f6f7f9"><tr><td align="center" style="padding:24px 12px">
-<table role="presentation" width="100%" cellpadding="0" cellspacing="0" class="card" style="max-width:560px;background:#ffffff;border:1px solid #d5dae1;border-radius:10px"><tr><td style="padding:24px;text-align:left">
+<table role="presentation" width="100%" cellpadding="0" cellspacing="0" class="card" style="max-width:${table === undefined ? 560 : 760}px;background:#ffffff;border:1px solid #d5dae1;border-radius:10px"><tr><td style="padding:24px;text-align:left">
 <h1 class="words" style="margin:0 0 16px;color:#1b2430;${font};font-size:20px;line-height:1.3;${wrap}">${escapeHtml(title)}</h1>
 ${paragraphs.map(paragraph).join('\n')}
+${table === undefined ? '' : recordTableHtml(table)}
 ${action === undefined ? '' : button(action)}
 ${notes.map(note).join('\n')}
+${smallLink === undefined ? '' : smallLinkHtml(smallLink)}
 </td></tr></table>
 </td></tr></table>
 </body>
@@ -55,9 +61,20 @@ ${notes.map(note).join('\n')}
 `;
 }
 
-function toText({ title, paragraphs, action, notes = [] }: MailContent): string {
-  const link = action === undefined ? [] : [`${action.label}:\n${action.url}`];
-  return `${[title, ...paragraphs, ...link, ...(notes.length > 0 ? ['-- '] : []), ...notes].join('\n\n')}\n`;
+function toText({ title, paragraphs, table, action, notes = [], smallLink }: MailContent): string {
+  const records = table === undefined ? [] : [recordTableText(table)];
+  const link = (given: MailContent['action']): string[] => (given === undefined ? [] : [`${given.label}:\n${given.url}`]);
+  const small = [...notes, ...link(smallLink)];
+  return `${[title, ...paragraphs, ...records, ...link(action), ...(small.length > 0 ? ['-- '] : []), ...small].join('\n\n')}\n`;
+}
+
+/** A page of somebody else's, such as an organization's template, with our small print at its end. */
+export function withSmallPrint(html: string, { notes = [], smallLink }: Pick<MailContent, 'notes' | 'smallLink'>): string {
+  const print = `<hr style="border:0;border-top:1px solid #d5dae1;margin:24px 0 12px">
+${[...notes.map(note), ...(smallLink === undefined ? [] : [smallLinkHtml(smallLink)])].join('\n')}
+`;
+  const end = html.toLowerCase().lastIndexOf('</body>');
+  return end < 0 ? `${html}\n${print}` : `${html.slice(0, end)}${print}${html.slice(end)}`;
 }
 
 /** Both parts of a mail. */

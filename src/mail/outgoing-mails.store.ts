@@ -1,4 +1,4 @@
-// Rows of outgoing_mails; their only writer. A row moves queued → sending → sent, failed or unknown, or back to queued; whoever
+// Rows of outgoing_mails and of what they share; their only writer. A row moves queued → sending → sent, failed or unknown, or back to queued; whoever
 // sends holds a lease and writes nothing once it was lost.
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
 import { inTransaction, type Tx } from '../db/transaction.ts';
@@ -7,14 +7,26 @@ export const mailChannel = 'outgoing_mails';
 
 export type Claim = { readonly id: string; readonly organizationId: string; readonly leaseId: string };
 
-type NewRow = { id: string; kind: string; recipient: string; message_id: string; subject: string; body: string };
+type NewRow = {
+  id: string;
+  kind: string;
+  recipient: string;
+  message_id: string;
+  subject: string;
+  body: string;
+  attachment_id: string | null;
+};
+export type AttachmentRow = { id: string; filename: string; content_type: string; content: string };
+
+export const insertAttachment = (tx: Tx, organizationId: string, row: AttachmentRow) =>
+  tx('mail_attachments').insert({ ...row, organization_id: organizationId });
 
 /** False when a mail with this Message-ID is there already. */
 export async function insertMail(tx: Tx, organizationId: string, row: NewRow): Promise<boolean> {
   const { rowCount } = await tx.raw<{ rowCount: number }>(
-    `insert into outgoing_mails (id, organization_id, kind, recipient, message_id, subject, body) values (?, ?, ?, ?, ?, ?, ?)
-     on conflict (message_id) do nothing`,
-    [row.id, organizationId, row.kind, row.recipient, row.message_id, row.subject, row.body],
+    `insert into outgoing_mails (id, organization_id, kind, recipient, message_id, subject, body, attachment_id)
+     values (?, ?, ?, ?, ?, ?, ?, ?) on conflict (message_id) do nothing`,
+    [row.id, organizationId, row.kind, row.recipient, row.message_id, row.subject, row.body, row.attachment_id],
   );
   await tx.raw(`notify ${mailChannel}`);
   return rowCount === 1;
@@ -43,6 +55,7 @@ export type MailRow = {
   message_id: string;
   subject: string;
   body: string | null;
+  attachment_id: string | null;
   attempts: number;
   created_at: Date;
 };
@@ -50,12 +63,22 @@ export type MailRow = {
 const held = (tx: Tx, { id, organizationId, leaseId }: Claim) =>
   tx('outgoing_mails').where({ id, organization_id: organizationId, lease_id: leaseId });
 
-export const findClaimed = (ctx: Pick<Ctx, 'db'>, claim: Claim): Promise<MailRow | undefined> =>
-  inTransaction({ db: ctx.db, organizationId: claim.organizationId }, (tx) =>
-    held(tx, claim)
+export type ClaimedMail = { readonly row: MailRow; readonly shared: AttachmentRow | undefined };
+
+export const findClaimed = (ctx: Pick<Ctx, 'db'>, claim: Claim): Promise<ClaimedMail | undefined> =>
+  inTransaction({ db: ctx.db, organizationId: claim.organizationId }, async (tx) => {
+    const row = await held(tx, claim)
       .where({ status: 'sending' })
-      .first<MailRow | undefined>('id', 'recipient', 'message_id', 'subject', 'body', 'attempts', 'created_at'),
-  );
+      .first<MailRow | undefined>('id', 'recipient', 'message_id', 'subject', 'body', 'attachment_id', 'attempts', 'created_at');
+    if (row === undefined) return undefined;
+    const shared =
+      row.attachment_id === null
+        ? undefined
+        : await tx('mail_attachments')
+            .where({ organization_id: claim.organizationId, id: row.attachment_id })
+            .first<AttachmentRow | undefined>('id', 'filename', 'content_type', 'content');
+    return { row, shared };
+  });
 
 const change = (ctx: Pick<TenantCtx, 'db'>, claim: Claim, statuses: readonly string[], columns: (tx: Tx) => object): Promise<boolean> =>
   inTransaction({ db: ctx.db, organizationId: claim.organizationId }, async (tx) => {

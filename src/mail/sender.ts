@@ -59,8 +59,9 @@ async function settle(ctx: Ctx, claim: Claim, attempts: number, outcome: MailOut
 }
 
 async function attempt(ctx: Ctx, claim: Claim, options: Options, stop: AbortSignal): Promise<void> {
-  const row = await findClaimed(ctx, claim);
-  if (row === undefined) return;
+  const found = await findClaimed(ctx, claim);
+  if (found === undefined) return;
+  const { row, shared } = found;
   const release = keepLease(ctx, claim, options.leaseMs);
   let outcome: MailOutcome;
   try {
@@ -71,7 +72,7 @@ async function attempt(ctx: Ctx, claim: Claim, options: Options, stop: AbortSign
     outcome =
       row.attempts > options.waitsMs.length + 1
         ? { kind: 'refused', error: 'Every attempt ended before it could be reported' }
-        : await sendMail(ctx.settings.mail, openMail(ctx, row), { beforeData, stop, limits: options.limits });
+        : await sendMail(ctx.settings.mail, await openMail(ctx, row, shared), { beforeData, stop, limits: options.limits });
   } catch (error) {
     outcome = { kind: 'deferred', error: `It cannot be read: ${causeOf(error)}` };
   } finally {

@@ -52,64 +52,72 @@ export function answerText(status: number, body: unknown, replayed: boolean): st
   return `${head},"cut":${JSON.stringify(cut)},"bodyStart":${JSON.stringify(text.slice(0, mostCharacters / 2).toWellFormed())}}`;
 }
 
+type Find = (id: string) => Route;
+
+const searchTool = (routes: readonly Route[]): Tool => {
+  const search = openSearch(routes);
+  return defineTool({
+    name: 'search_operations',
+    title: 'Search operations',
+    description:
+      'Finds operations of the management interface (organizations, members, teams, domains, ERP connection, syncs, API keys, API versions, views and more) by words. `allowed` says whether you may call it.',
+    input: z.strictObject({
+      words: z.string().min(1).max(200).describe('Such as: list sync runs'),
+      limit: z.int().min(1).max(mostFound).optional().describe('10 unless given'),
+    }),
+    writes: false,
+    run: async (ctx, { words, limit = 10 }) => {
+      const found = search(words);
+      const operations = found.slice(0, limit).map((route) => {
+        const { id, method, path, summary, permission } = route;
+        return { id, method, path, summary, permission, allowed: mayCall(route, ctx) };
+      });
+      const groups = found.length > 0 ? undefined : [...new Set(routes.map(({ group }) => group))];
+      return JSON.stringify({ operations, found: found.length, groups });
+    },
+  });
+};
+
+const describeTool = (find: Find, describeAll: () => Readonly<Record<string, unknown>>): Tool =>
+  defineTool({
+    name: 'describe_operation',
+    title: 'Describe an operation',
+    description: 'Parameters, body, answer and an example of one operation. Read this before calling it.',
+    input: z.strictObject({ id: OperationId }),
+    writes: false,
+    run: async (ctx, { id }) => {
+      const route = find(id);
+      return JSON.stringify({ ...describeOperation(route, describeAll()), allowed: mayCall(route, ctx) });
+    },
+  });
+
+const callTool = (find: Find): Tool =>
+  defineTool({
+    name: 'call_operation',
+    title: 'Call an operation',
+    description:
+      'Calls one operation with your permissions and answers {status, body}. It may change or delete things: ask the person first unless they asked for it. A secret that is shown once is shown here once.',
+    input: z.strictObject({
+      id: OperationId,
+      path: z.record(z.string().max(100), scalar).optional().describe('Path parameters by name'),
+      query: z.record(z.string().max(100), z.union([scalar, z.array(scalar).max(100)])).optional(),
+      body: z.unknown().optional().describe('JSON body'),
+      idempotencyKey: z.string().max(255).optional().describe('For POST: repeating it gives the first answer again'),
+    }),
+    writes: true,
+    run: async (ctx, { id, path, query, body, idempotencyKey }) => {
+      const raw = { params: asTexts(path), query: asTexts(query), body };
+      const { answer, replayed } = await invokeOnce(find(id), ctx, raw, idempotencyKey);
+      return answerText(answer.status, answer.body, replayed);
+    },
+  });
+
 /** `describeAll` gives the OpenAPI description that the routes stand in. */
 export function operationTools(routes: readonly Route[], describeAll: () => Readonly<Record<string, unknown>>): readonly Tool[] {
-  const search = openSearch(routes);
-  const find = (id: string): Route => {
+  const find: Find = (id) => {
     const found = routes.find((route) => route.id === id);
     if (found === undefined) throw unknownOperation();
     return found;
   };
-  return [
-    defineTool({
-      name: 'search_operations',
-      title: 'Search operations',
-      description:
-        'Finds operations of the management interface (organizations, members, teams, domains, ERP connection, syncs, API keys, API versions, views and more) by words. `allowed` says whether you may call it.',
-      input: z.strictObject({
-        words: z.string().min(1).max(200).describe('Such as: list sync runs'),
-        limit: z.int().min(1).max(mostFound).optional().describe('10 unless given'),
-      }),
-      writes: false,
-      run: async (ctx, { words, limit = 10 }) => {
-        const found = search(words);
-        const operations = found.slice(0, limit).map((route) => {
-          const { id, method, path, summary, permission } = route;
-          return { id, method, path, summary, permission, allowed: mayCall(route, ctx) };
-        });
-        const groups = found.length > 0 ? undefined : [...new Set(routes.map(({ group }) => group))];
-        return JSON.stringify({ operations, found: found.length, groups });
-      },
-    }),
-    defineTool({
-      name: 'describe_operation',
-      title: 'Describe an operation',
-      description: 'Parameters, body, answer and an example of one operation. Read this before calling it.',
-      input: z.strictObject({ id: OperationId }),
-      writes: false,
-      run: async (ctx, { id }) => {
-        const route = find(id);
-        return JSON.stringify({ ...describeOperation(route, describeAll()), allowed: mayCall(route, ctx) });
-      },
-    }),
-    defineTool({
-      name: 'call_operation',
-      title: 'Call an operation',
-      description:
-        'Calls one operation with your permissions and answers {status, body}. It may change or delete things: ask the person first unless they asked for it. A secret that is shown once is shown here once.',
-      input: z.strictObject({
-        id: OperationId,
-        path: z.record(z.string().max(100), scalar).optional().describe('Path parameters by name'),
-        query: z.record(z.string().max(100), z.union([scalar, z.array(scalar).max(100)])).optional(),
-        body: z.unknown().optional().describe('JSON body'),
-        idempotencyKey: z.string().max(255).optional().describe('For POST: repeating it gives the first answer again'),
-      }),
-      writes: true,
-      run: async (ctx, { id, path, query, body, idempotencyKey }) => {
-        const raw = { params: asTexts(path), query: asTexts(query), body };
-        const { answer, replayed } = await invokeOnce(find(id), ctx, raw, idempotencyKey);
-        return answerText(answer.status, answer.body, replayed);
-      },
-    }),
-  ];
+  return [searchTool(routes), describeTool(find, describeAll), callTool(find)];
 }

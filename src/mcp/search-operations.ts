@@ -18,6 +18,8 @@ function weightsOf(route: Route): Weights {
     [route.permission, 2],
     [route.summary, 3],
     [`${route.id} ${route.path}`, 4],
+    // What it does: ids begin with a verb.
+    [/^[a-z]+/.exec(route.id)?.[0] ?? '', 6],
   ];
   for (const [text, weight] of parts) for (const word of wordsOf(text)) weights.set(word, weight);
   return weights;

@@ -47,12 +47,19 @@ export function describeTool({ name, title, description, input, writes }: Tool):
 type Result = { content: { type: 'text'; text: string }[]; isError?: true };
 const textResult = (text: string): Result => ({ content: [{ type: 'text', text }] });
 
-/** Never throws. An error is `{"error":{code,message,details?,requestId}}`, as everywhere. */
+/** Never throws. An error is `{"error":{code,message,details?,requestId}}`, as everywhere. Arguments may hold data and aren't logged. */
 export async function callTool(tool: Tool, ctx: CallerCtx, raw: unknown): Promise<Result> {
+  const startedMs = ctx.clock.monotonicMs();
+  const note = (status: number): void => {
+    ctx.log.info({ tool: tool.name, status, ms: Math.round((ctx.clock.monotonicMs() - startedMs) * 10) / 10 }, 'tool');
+  };
   try {
-    return textResult(await tool.run(ctx, raw));
+    const text = await tool.run(ctx, raw);
+    note(200);
+    return textResult(text);
   } catch (error) {
     const shown = toAppError(error);
+    note(shown.status);
     logFailure(ctx.log, ctx.requestId, shown, error);
     return { ...textResult(JSON.stringify(errorBody(shown, ctx.requestId))), isError: true };
   }

@@ -16,7 +16,12 @@ import { invitationRoutes } from './invitations/invitations.routes.ts';
 import { memberRoutes } from './members/members.routes.ts';
 import { netsuiteRoutes } from './netsuite/netsuite.routes.ts';
 import { organizationRoutes } from './organizations/organizations.routes.ts';
+import { fieldMappingRoutes } from './portal/field-mappings.routes.ts';
+import { pageRoutes } from './portal/pages.routes.ts';
+import { sidebarRoutes } from './portal/sidebar.routes.ts';
+import { templateRoutes } from './portal/templates.routes.ts';
 import { roleRoutes } from './roles/roles.routes.ts';
+import { subscriptionRoutes } from './subscriptions/subscriptions.routes.ts';
 import { syncRoutes } from './syncs/syncs.routes.ts';
 import { teamRoutes } from './teams/teams.routes.ts';
 import { viewRoutes } from './views/views.routes.ts';
@@ -57,10 +62,15 @@ const groupRoutes: readonly AnyRoute[] = [
   ...netsuiteRoutes,
   ...syncRoutes,
   ...viewRoutes,
+  ...subscriptionRoutes,
   ...apiKeyRoutes,
   ...apiSchemaRoutes,
   ...agentRoutes,
   ...conversationRoutes,
+  ...fieldMappingRoutes,
+  ...sidebarRoutes,
+  ...pageRoutes,
+  ...templateRoutes,
 ];
 
 /** Every operation of the management interface. */

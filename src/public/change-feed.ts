@@ -7,7 +7,7 @@ import { acceptedType, answerHeld, identityOf, type ReadContext } from './exchan
 import { didYouMean } from './nearest.ts';
 import { type Freshness, readRow, type StateRow } from './read.ts';
 import { parameterProblem, type Query, queryTextOf, readQuery, refuseParameters } from './request.ts';
-import { sendJson, setFreshness } from './response.ts';
+import { addFreshness, sendJson } from './response.ts';
 
 const mostChanges = 1_000;
 const usualChanges = 100;
@@ -73,7 +73,7 @@ function nextStandpoint(from: Standpoint | null, row: ChangeRow, { epoch, genera
 
 export async function serveChanges(read: ReadContext): Promise<void> {
   const { tenant, version, endpoint, reader } = read;
-  const { req, res, baseUrl } = read.exchange;
+  const { req, headers, baseUrl } = read.exchange;
   acceptedType(req, ['application/json']);
   const { since, limit } = readWanted(readQuery(queryTextOf(req.url ?? '')));
   const from = since === null ? null : standpointOf(read, since);
@@ -83,8 +83,8 @@ export async function serveChanges(read: ReadContext): Promise<void> {
   const { row, freshness } = await readRow<StateRow & ChangeRow>(reader, endpoint.recordType, (place) => changesStatement(place, plan));
   if (from !== null) assertFollows(from, freshness, row.pruned);
   const next = writeToken(tenant, { version, resource: endpoint.name }, nextStandpoint(from, row, freshness));
-  setFreshness(res, freshness);
-  if (row.more) res.appendHeader('Link', `<${baseUrl}/${version}/${endpoint.name}/changes?since=${next}&limit=${limit}>; rel="next"`);
+  addFreshness(read.exchange, freshness);
+  if (row.more) headers.push('Link', `<${baseUrl}/${version}/${endpoint.name}/changes?since=${next}&limit=${limit}>; rel="next"`);
   const body = `{"data":[${row.changes}],"next":"${next}","hasMore":${row.more}}`;
-  await sendJson(req, res, identityOf(read, 'changes', normalized, freshness), body);
+  await sendJson(read.exchange, identityOf(read, 'changes', normalized, freshness), body);
 }

@@ -7,7 +7,6 @@ import {
   copyBoolean,
   copyPlain,
   copyTime,
-  isNull,
   openRowWriter,
   type RowWriter,
   unescaped,
@@ -31,14 +30,6 @@ const plain = Uint8Array.from({ length: 256 }, (_, code) =>
   code === comma || code === byte.quote || code === byte.backslash || code === byte.tab || code === byte.lineFeed ? 0 : 1,
 );
 
-/** Empties the cell where it is null. */
-const orNothing =
-  (write: WriteCell): WriteCell =>
-  (cursor, input, output) => {
-    if (isNull(input, cursor.at)) cursor.at += 2;
-    else write(cursor, input, output);
-  };
-
 const meantAt = (input: Uint8Array, at: number): number =>
   (input[at] === byte.backslash ? unescaped[input[at + 1] as number] : input[at]) as number;
 
@@ -46,8 +37,9 @@ const meantAt = (input: Uint8Array, at: number): number =>
 const textWriter =
   (lead: (first: number) => boolean): WriteCell =>
   (cursor, input, output) => {
-    const led = lead(meantAt(input, cursor.at));
     let { at, to } = cursor;
+    // A bare tab ends an empty cell; one that the cell begins with is escaped.
+    const led = input[at] !== byte.tab && lead(meantAt(input, at));
     if (led) output[to++] = apostrophe;
     for (;;) {
       let code = input[at] as number;
@@ -85,16 +77,17 @@ function writeQuoted(cursor: Cursor, input: Uint8Array, output: Uint8Array, led:
 }
 
 const isFormula = (first: number): boolean => formulaStarts.has(first);
+const writePlainText = textWriter(() => false);
 const writers: Readonly<Record<CellKind, WriteCell>> = {
-  text: orNothing(textWriter(() => false)),
-  number: orNothing(copyPlain),
-  digits: orNothing(copyPlain),
-  boolean: orNothing(copyBoolean),
-  date: orNothing(copyPlain),
-  time: orNothing(copyTime),
-  json: orNothing(textWriter(() => false)),
+  text: writePlainText,
+  number: copyPlain,
+  digits: copyPlain,
+  boolean: copyBoolean,
+  date: copyPlain,
+  time: copyTime,
+  json: writePlainText,
 };
-const guardedText = orNothing(textWriter(isFormula));
+const guardedText = textWriter(isFormula);
 
 function nameCell(name: string, guarded: boolean): string {
   const text = guarded && isFormula(name.charCodeAt(0)) ? `'${name}` : name;
@@ -106,9 +99,11 @@ export function openCsv(columns: readonly CellColumn[], { guardFormulas = false 
   return openRowWriter({
     head: columns.map(({ name }) => nameCell(name, guardFormulas)).join() + lineEnd,
     cells: columns.map(({ kind }, index) => ({
+      whenNull: index === 0 ? '' : ',',
       before: index === 0 ? '' : ',',
       write: guardFormulas && kind === 'text' ? guardedText : writers[kind],
+      after: '',
     })),
-    after: lineEnd,
+    end: lineEnd,
   });
 }

@@ -3,14 +3,18 @@
 import type { Ctx } from '../core/ctx.ts';
 import { openAnchors } from './anchors.ts';
 import { type Exports, openExports } from './export.ts';
+import { unknownLookOf } from './ranges.ts';
 import type { Reader } from './read.ts';
 import { openStatements } from './statements.ts';
 import { openTotals } from './totals.ts';
 import { openTrusted, type Trusted } from './trusted.ts';
+import { openTurns, type Turns } from './turns.ts';
 import { openPublishedContent, type PublishedContent, type VersionState } from './versions.store.ts';
 
 export type Engine = {
   readonly exports: Exports;
+  /** Of reads that no version declared and no index may serve. */
+  readonly freeReads: Turns;
   readonly readerOf: (organizationId: string) => Reader;
   /** By `<organization id>/<version>`. */
   readonly versions: Trusted<VersionState | undefined>;
@@ -30,10 +34,14 @@ export function openEngine(ctx: Ctx): Engine {
     states: openTrusted(clock, trustMs, cacheBytes.trusted),
     totals: openTotals(cacheBytes.totals),
     anchors: openAnchors(cacheBytes.anchors, settings.anchorEvery),
+    unknownLook: unknownLookOf(settings),
     statements: openStatements(ctx.db.data, cacheBytes.statements),
   };
+  // The other half of the connections stays with the public interface, whatever views ask for.
+  const half = Math.max(1, Math.floor(ctx.db.data.options.max / 2));
   const engine: Engine = {
     exports: openExports(ctx),
+    freeReads: openTurns({ running: half, waiting: 8 * half, limitMs: settings.readTimeoutMs }, 'reads of this kind'),
     readerOf: (organizationId) => ({ ...shared, organizationId }),
     versions: openTrusted(clock, trustMs, cacheBytes.trusted),
     content: openPublishedContent(cacheBytes.versions),

@@ -1,19 +1,17 @@
 // What the ways to answer a read have in common: the request on its way, what it was found to ask for, and the 304 that needs
 // no look at the records.
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Principal, TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { FoundApiKey } from '../identity/api-key.store.ts';
 import type { CompiledEndpoint } from './compile.ts';
 import type { ListBodies } from './list-bodies.ts';
 import { chooseMediaType } from './negotiate.ts';
-import { currentFreshness, type Freshness, type Reader } from './read.ts';
-import { heldTag, type Identity, sendNotModified, setFreshness } from './response.ts';
+import { currentFreshness, type Freshness, heldFreshness, type Reader } from './read.ts';
+import { addFreshness, heldTag, type Identity, type Reply, sendNotModified } from './response.ts';
 
 /** A request on its way, and where it may say who called. */
-export type Exchange = {
-  readonly req: IncomingMessage;
-  readonly res: ServerResponse;
+export type Exchange = Reply & {
   readonly baseUrl: string;
   /** The value of the session's cookie; it opens descriptions, never records. */
   session(): string | undefined;
@@ -52,14 +50,17 @@ export const identityOf = (
   { epoch, generation }: Freshness,
 ): Identity => [reader.organizationId, scopes, version, endpoint.name, kind, normalized, epoch, generation];
 
+export const freshnessFor = ({ reader, endpoint }: ReadContext): Freshness | Promise<Freshness> =>
+  heldFreshness(reader, endpoint.recordType) ?? currentFreshness(reader, endpoint.recordType);
+
 /** Answers 304 from what may be trusted, without a look at the records. */
 export async function answerHeld(read: ReadContext, kind: Representation, normalized: string): Promise<boolean> {
-  const { req, res } = read.exchange;
+  const { req } = read.exchange;
   if (req.headers['if-none-match'] === undefined) return false;
-  const freshness = await currentFreshness(read.reader, read.endpoint.recordType);
+  const freshness = await freshnessFor(read);
   const tag = heldTag(req, identityOf(read, kind, normalized, freshness));
   if (tag === undefined) return false;
-  setFreshness(res, freshness);
-  sendNotModified(res, tag);
+  addFreshness(read.exchange, freshness);
+  sendNotModified(read.exchange, tag);
   return true;
 }

@@ -33,9 +33,13 @@ export function copyStatement({ schema, table }: Place, plan: ListPlan): CopySta
     conditionPart(condition).text((value, sqlType) => `current_setting('export.v${values.push(value)}')::${sqlType}`),
   );
   const { sql, columns } = cellColumns(plan.fields, plan.endpoint.idType);
-  // Sorted first and written afterwards: where no index gives the order, columns are sorted and not what is made of them.
-  const stretch = (bounds: readonly string[], order: string): string =>
-    `select ${sql} from (select * from ${schema}.${quoted(table)} as t${whereSql([...texts, ...bounds])} order by ${order} offset 0) as t order by ${order}`;
+  const stretch = (bounds: readonly string[], order: string): string => {
+    const sorted = `from ${schema}.${quoted(table)} as t${whereSql([...texts, ...bounds])} order by ${order}`;
+    // Lines are made after the sort, so that it moves less; for bare columns the detour costs a tenth.
+    return plan.fields.some(({ kind }) => kind === 'lines')
+      ? `select ${sql} from (select * ${sorted} offset 0) as t order by ${order}`
+      : `select ${sql} ${sorted}`;
+  };
   const settings = values.map((_value, index) => `set_config('export.v${index + 1}', $${index + 1}::text, true)`);
   return {
     text: `copy (${linesOf(plan, stretch)}) to stdout (format text, encoding 'UTF8')`,

@@ -1,5 +1,5 @@
-// The door of the public interface: its router, and what those who define versions need to check, bind and describe them.
-import { type Request, type RequestHandler, Router } from 'express';
+// The door of the public interface: its handler, and what those who define versions need to check, bind and describe them.
+import type { Request, RequestHandler, Response } from 'express';
 import type { Ctx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import { allowOrigin, methods } from './cross-origin.ts';
@@ -19,40 +19,46 @@ export { DescribeInput, GetInput, openRecordTools, QueryInput, type RecordTools,
 export { openUsage, type Usage } from './usage.ts';
 export { type Problem, validateDocument } from './validate.ts';
 export { openVersionTools, type VersionTool } from './version-tools.ts';
+export { findPredecessor } from './versions.store.ts';
 
-export type PublicRouterOptions = {
+/** Noted instead of the status of an answer that its caller has no whole of. */
+const brokenOff = 500;
+
+export type PublicOptions = {
   /** Answers `GET /openapi/{version}/preview`, the same for everyone. */
   readonly referencePage: RequestHandler;
   /** The value of the cookie of someone signed in at the management interface, if there is one. */
   readonly sessionCookie: (req: Request) => string | undefined;
+  /** What the answer's head has so far, names and values in turns; an error's answer has whatever was added. */
+  readonly headersOf: (res: Response) => string[];
+  /** Sets them for a page that sets its own. */
+  readonly settleHeaders: (res: Response) => void;
   readonly usage: Usage;
 };
 
+const preview = /^\/openapi\/[^/]+\/preview\/?$/;
+
 /** To be mounted at /api/public, behind the request log and before the error handler. */
-export function publicRouter(ctx: Ctx, { referencePage, sessionCookie, usage }: PublicRouterOptions): Router {
+export function publicHandler(ctx: Ctx, { referencePage, sessionCookie, headersOf, settleHeaders, usage }: PublicOptions): RequestHandler {
   const service = openPublicService(ctx);
-  const router = Router({ caseSensitive: true });
-  router.use((req, res, next) => {
-    allowOrigin(req, res, ctx.settings.corsOrigins);
-    if (req.method === 'GET' || req.method === 'HEAD') return next();
-    res.setHeader('Allow', methods);
-    if (req.method === 'OPTIONS') return void res.status(204).end();
-    throw new AppError('BAD_REQUEST', 'The public interface only reads', {
-      status: 405,
-      details: [{ path: '', code: 'method_not_allowed', message: `Allowed methods: ${methods}` }],
-    });
-  });
-  router.get('/openapi/:version/preview', referencePage);
-  router.use((req, res) => {
+  return (req, res, next) => {
+    const headers = headersOf(res);
+    allowOrigin({ req, headers }, ctx.settings.corsOrigins);
+    if (req.method !== 'GET' && req.method !== 'HEAD') return refuseMethod(req, res, headers);
+    if (req.url.includes('/openapi/') && preview.test(req.path)) {
+      settleHeaders(res);
+      return referencePage(req, res, next);
+    }
     let target = { version: '', resource: '' };
     return answer(service, {
       req,
       res,
+      headers,
       baseUrl: req.baseUrl,
       session: () => sessionCookie(req),
       onCaller: ({ id, organization }) => {
         res.locals['logged'] = { organizationId: organization.id, credential: { kind: 'api-key', id } };
-        res.once('close', () => usage.note({ apiKeyId: id, ...target }, res.statusCode));
+        res.on('close', () => usage.note({ apiKeyId: id, ...target }, res.writableFinished ? res.statusCode : brokenOff));
       },
       onTarget: (version, resource) => {
         target = { version, resource };
@@ -61,6 +67,17 @@ export function publicRouter(ctx: Ctx, { referencePage, sessionCookie, usage }: 
         res.locals['logged'] = { organizationId: organization.id, credential };
       },
     });
-  });
-  return router;
+  };
+}
+
+function refuseMethod({ method }: Request, res: Response, headers: string[]): void {
+  headers.push('Allow', methods);
+  if (method !== 'OPTIONS') {
+    throw new AppError('BAD_REQUEST', 'The public interface only reads', {
+      status: 405,
+      details: [{ path: '', code: 'method_not_allowed', message: `Allowed methods: ${methods}` }],
+    });
+  }
+  res.writeHead(204, headers);
+  res.end();
 }

@@ -7,7 +7,6 @@ import {
   copyBoolean,
   copyPlain,
   copyTime,
-  isNull,
   openRowWriter,
   put,
   type RowWriter,
@@ -15,27 +14,10 @@ import {
   type WriteCell,
 } from './copy-rows.ts';
 
-const nullWord = Buffer.from('null');
 const hexDigits = Buffer.from('0123456789abcdef');
 
 /** Whole numbers beyond this lose digits in readers that use binary floats, so they are written as texts. */
 const largestExact = Buffer.from('9007199254740992');
-
-const orNull =
-  (write: WriteCell): WriteCell =>
-  (cursor, input, output) => {
-    if (!isNull(input, cursor.at)) return write(cursor, input, output);
-    cursor.to = put(nullWord, output, cursor.to);
-    cursor.at += 2;
-  };
-
-const inQuotes =
-  (write: WriteCell): WriteCell =>
-  (cursor, input, output) => {
-    output[cursor.to++] = byte.quote;
-    write(cursor, input, output);
-    output[cursor.to++] = byte.quote;
-  };
 
 /** What stands in JSON's text as in COPY's. */
 const plain = Uint8Array.from({ length: 256 }, (_, code) => (code < 0x20 || code === byte.quote || code === byte.backslash ? 0 : 1));
@@ -112,22 +94,23 @@ function isLarge(digits: Uint8Array, from: number, to: number): boolean {
   return end - first > largestExact.length || Buffer.compare(digits.subarray(first, end), largestExact) > 0;
 }
 
-const writers: Readonly<Record<CellKind, WriteCell>> = {
-  text: orNull(inQuotes(writeText)),
-  number: orNull(writeNumber),
-  digits: orNull(inQuotes(copyPlain)),
-  boolean: orNull(copyBoolean),
-  date: orNull(inQuotes(copyPlain)),
-  time: orNull(inQuotes(copyTime)),
-  json: orNull(writeJson),
+const kinds: Readonly<Record<CellKind, { readonly write: WriteCell; readonly around: string }>> = {
+  text: { write: writeText, around: '"' },
+  number: { write: writeNumber, around: '' },
+  digits: { write: copyPlain, around: '"' },
+  boolean: { write: copyBoolean, around: '' },
+  date: { write: copyPlain, around: '"' },
+  time: { write: copyTime, around: '"' },
+  json: { write: writeJson, around: '' },
 };
 
 export const openJsonLines = (columns: readonly CellColumn[]): RowWriter =>
   openRowWriter({
     head: '',
-    cells: columns.map(({ name, kind }, index) => ({
-      before: `${index === 0 ? '{' : ','}${JSON.stringify(name)}:`,
-      write: writers[kind],
-    })),
-    after: '}\n',
+    cells: columns.map(({ name, kind }, index) => {
+      const key = `${index === 0 ? '{' : ','}${JSON.stringify(name)}:`;
+      const { write, around } = kinds[kind];
+      return { whenNull: `${key}null`, before: key + around, write, after: around };
+    }),
+    end: '}\n',
   });

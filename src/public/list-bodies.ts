@@ -17,7 +17,7 @@ export type ListBodies = {
 
 export function openListBodies(maxBytes: number): ListBodies {
   // Small buffers share larger blocks of memory, which live as long as any of them.
-  const bodies = openByteCache<ListBody>(maxBytes, ({ bytes }) => 2 * bytes.length);
+  const bodies = openByteCache<ListBody>(maxBytes, ({ length }) => 2 * length);
   return {
     find(req, identity) {
       if (maxBytes === 0) return undefined;
@@ -27,7 +27,7 @@ export function openListBodies(maxBytes: number): ListBodies {
       return plain !== undefined && suits(req, plain) ? plain : undefined;
     },
     keep: (body) => {
-      bodies.set(body.tag, body);
+      if (maxBytes > 0) bodies.set(body.tag, { ...body, content: Buffer.from(body.content) });
     },
   };
 }

@@ -15,21 +15,32 @@ const limit: oas31.ParameterObject = {
   schema: { type: 'integer', minimum: 1, maximum: 1_000, default: 100 },
 };
 
+const change = (op: string, description: string, record: oas31.SchemaObject | oas31.ReferenceObject): oas31.SchemaObject => ({
+  type: 'object',
+  description,
+  required: ['op', 'id', 'at', 'record'],
+  properties: {
+    op: { type: 'string', const: op },
+    id: { type: 'string', description: "The record's id in the ERP." },
+    at: { type: 'string', format: 'date-time', description: 'When this service took the change over.' },
+    record,
+  },
+});
+
+function addNamed(builder: oas31.OpenApiBuilder, name: string, schema: oas31.SchemaObject): oas31.ReferenceObject {
+  builder.addSchema(name, schema);
+  return { $ref: `#/components/schemas/${name}` };
+}
+
 export function addChanges(builder: oas31.OpenApiBuilder, version: string, name: string, typeName: string, example: unknown): void {
-  const at: oas31.SchemaObject = { type: 'string', format: 'date-time', description: 'When this service took the change over.' };
-  const id: oas31.SchemaObject = { type: 'string', description: "The record's id in the ERP." };
+  const record = { $ref: `#/components/schemas/${typeName}Record` };
+  const kinds = {
+    upsert: addNamed(builder, `${typeName}Upsert`, change('upsert', 'New or changed: the whole record as it is now.', record)),
+    delete: addNamed(builder, `${typeName}Deletion`, change('delete', 'Gone.', { type: 'null' })),
+  };
   builder.addSchema(`${typeName}Change`, {
-    type: 'object',
-    required: ['op', 'id', 'at', 'record'],
-    properties: {
-      op: { type: 'string', enum: ['upsert', 'delete'], description: '`upsert`: new or changed, as it is now. `delete`: gone.' },
-      id,
-      at,
-      record: {
-        description: 'The whole record; `null` when it is gone.',
-        anyOf: [{ $ref: `#/components/schemas/${typeName}Record` }, { type: 'null' }],
-      },
-    },
+    oneOf: Object.values(kinds),
+    discriminator: { propertyName: 'op', mapping: { upsert: kinds.upsert.$ref, delete: kinds.delete.$ref } },
   });
   builder.addPath(`/${version}/${name}/changes`, {
     get: {

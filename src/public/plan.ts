@@ -74,10 +74,10 @@ export function planList(endpoint: CompiledEndpoint, query: Query, { paged } = {
 
 /** Adds what follows from the rest. */
 export function finishPlan(plan: Omit<ListPlan, 'filterKey' | 'normalized'>): ListPlan {
-  const { conditions, sort, fields, page, pageSize } = plan;
+  const { endpoint, conditions, sort, fields, page, pageSize } = plan;
   const filterKey =
     conditions.length === 0 ? '' : JSON.stringify(conditions.map(({ column, operator, values }) => [column.column, operator, values]));
-  const normalized = JSON.stringify([filterKey, sortKey(sort), page, pageSize, fields.map(({ name }) => name)]);
+  const normalized = JSON.stringify([filterKey, sortKey(sort), page, pageSize, namesOf(endpoint, fields)]);
   return { ...plan, filterKey, normalized };
 }
 
@@ -93,8 +93,12 @@ export function planRecord(endpoint: CompiledEndpoint, id: string, query: Query)
   refuseUnknown(query, recordParameters, noFilters, refuse);
   const fields = readFields(endpoint, query, refuse);
   finish();
-  return { endpoint, id, fields, normalized: JSON.stringify([id, fields.map(({ name }) => name)]) };
+  return { endpoint, id, fields, normalized: JSON.stringify([id, namesOf(endpoint, fields)]) };
 }
+
+/** Chosen fields stand in the endpoint's order, so as many are the same ones. */
+const namesOf = (endpoint: CompiledEndpoint, fields: readonly OutputField[]): string | string[] =>
+  fields.length === endpoint.fields.length ? '*' : fields.map(({ name }) => name);
 
 function collectProblems(): { refuse: Refuse; finish: () => void } {
   const problems: ErrorDetail[] = [];

@@ -6,13 +6,14 @@ import { sqlState } from '../db/pg-errors.ts';
 import { inDataTransaction } from '../db/transaction.ts';
 import { isNotSetUp, readState } from '../warehouse/generation.ts';
 import { tenantSchema } from '../warehouse/tenant-schema.ts';
+import { readAnchors, spacingFor } from './anchors.ts';
 import { type CompiledEndpoint, compileSchema, type FilterParameter } from './compile.ts';
 import { type ListPlan, planList } from './plan.ts';
 import { countPairs, type Pair, pairsOf } from './proof-pairs.ts';
 import { type ColumnSample, sampleColumn, trialValues, type ValueKind } from './proof-values.ts';
-import { mayLackKey, plainRanges, sortedRanges } from './ranges.ts';
+import { anchoredRanges, carefulRanges, sortedRanges, unknownLookOf } from './ranges.ts';
 import type { Bindings, SchemaDocument } from './schema-document.ts';
-import { listStatement, type Place, type Statement } from './sql.ts';
+import { anchorsStatement, listStatement, type Place, type Statement } from './sql.ts';
 
 export type Trial = {
   /** `all` where there is no filter. */
@@ -36,6 +37,8 @@ export type Proof = {
   readonly total: number;
   readonly pairs: readonly PairReport[];
   readonly timedOut: readonly TimedOut[];
+  /** How many each resource had. */
+  readonly records: readonly { readonly resource: string; readonly rows: number }[];
 };
 
 export type ProofOptions = {
@@ -84,7 +87,10 @@ export async function proveVersion(ctx: TenantCtx, document: SchemaDocument, bin
     pairs.push({ ...pair, trials: await tryPair(scene, pair) });
     await options.onProgress(pairs.length, chosen.length);
   }
-  return { total: countPairs([...endpoints.values()]), pairs, timedOut: scene.timedOut };
+  const records: Proof['records'][number][] = [];
+  for (const { name, recordType } of endpoints.values())
+    records.push({ resource: name, rows: (await readTable(scene, recordType)).rowCount });
+  return { total: countPairs([...endpoints.values()]), pairs, timedOut: scene.timedOut, records };
 }
 
 async function smallEndpoints(scene: Scene): Promise<ReadonlySet<string>> {
@@ -175,14 +181,17 @@ async function tryValue(
   let counting = counted;
   try {
     const first = counted
-      ? await once(scene.firsts, `${pair.resource} ${pair.filter} ${value}`, () => runFirst(scene, firstPage(place, own, true)))
+      ? await once(scene.firsts, `${pair.resource} ${pair.filter} ${value}`, () =>
+          runFirst(scene, listStatement(place, own, carefulRanges(own, undefined, rowCount, unknownLookOf(scene.ctx.settings)), true)),
+        )
       : undefined;
     counting = false;
     const rows = first?.rows ?? rowCount;
-    const page = await measure(scene, table, firstPage(place, plan, false));
-    // Of a short list sorted downwards the first page may be found short of those without a value, and is then read once more.
-    const isReadTwice = plan.sort.order === 'desc' && mayLackKey(plan) && rows <= scene.ctx.settings.anchorEvery;
-    const again = isReadTwice ? await measure(scene, table, listStatement(place, plan, sortedRanges(plan), false)) : undefined;
+    const statement = listStatement(place, plan, carefulRanges(plan, rows, rowCount, unknownLookOf(scene.ctx.settings)), false);
+    const page = await measure(scene, table, statement);
+    // A page that turns out too short is looked for once more, and from then on at once.
+    const isShort = (await countFound(scene, statement)) < Math.min(plan.pageSize, rows);
+    const again = isShort ? await measure(scene, table, await secondLook(scene, place, plan, rows)) : undefined;
     const ms = rounded(page.ms + (again?.ms ?? 0));
     return { value, rows, ms, byIndex: page.byIndex && again?.byIndex !== false, firstMs: first?.firstMs ?? ms };
   } catch (error) {
@@ -195,8 +204,21 @@ async function tryValue(
   }
 }
 
-/** The statement that read.ts would run. */
-const firstPage = (place: Place, plan: ListPlan, counted: boolean): Statement => listStatement(place, plan, plainRanges(plan), counted);
+async function countFound({ ctx }: Scene, statement: Statement): Promise<number> {
+  const { rows } = await ctx.db.data.query<{ found: number }>(statement.write(), [...statement.values]);
+  return rows[0]?.found ?? 0;
+}
+
+/** As read.ts goes on: long lists have anchors from then on, as long as their data stay. */
+async function secondLook({ ctx }: Scene, place: Place, plan: ListPlan, rows: number): Promise<Statement> {
+  const { anchorEvery, cacheBytes } = ctx.settings;
+  if (rows <= anchorEvery || cacheBytes.anchors === 0) return listStatement(place, plan, sortedRanges(plan), false);
+  const every = spacingFor(rows, anchorEvery);
+  const { write, values } = anchorsStatement(place, plan, every);
+  const { rows: built } = await ctx.db.data.query<{ valued: string; nulls: string | null }>(write(), [...values]);
+  const anchors = { every, valued: readAnchors(built[0]?.valued ?? null), nulls: readAnchors(built[0]?.nulls ?? null) };
+  return listStatement(place, plan, anchoredRanges(plan, anchors), false);
+}
 
 const rounded = (ms: number): number => Math.round(ms * 100) / 100;
 

@@ -10,6 +10,14 @@ export const nothingHere = (): AppError =>
     details: [{ path: '', code: 'not_found', message: 'There is nothing at this address' }],
   });
 
+export const versionKey = ({ organizationId }: Pick<TenantCtx, 'organizationId'>, version: string): string =>
+  `${organizationId}/${version}`;
+
+/** Throws 404. */
+export function assertPublished({ status }: VersionState): void {
+  if (status === 'draft') throw nothingHere();
+}
+
 /** A version that was ever published. Throws 404. */
 export async function findPublished(
   { versions }: Pick<Engine, 'versions'>,
@@ -17,8 +25,9 @@ export async function findPublished(
   version: string,
 ): Promise<VersionState> {
   if (!isVersionLabel(version)) throw nothingHere();
-  const state = await versions.get(`${tenant.organizationId}/${version}`, () => findVersion(tenant, version));
-  if (state === undefined || state.status === 'draft') throw nothingHere();
+  const state = await versions.get(versionKey(tenant, version), () => findVersion(tenant, version));
+  if (state === undefined) throw nothingHere();
+  assertPublished(state);
   return state;
 }
 

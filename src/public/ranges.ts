@@ -3,12 +3,17 @@
 // PostgreSQL orders nulls first when it walks an ascending index backwards, and the interface promises nulls last. So a list sorted
 // by a column is two stretches of one index, first the records with a value, then those without; a page lies in one or both.
 import type { ListPlan } from './plan.ts';
+import { isWalkable } from './steady.ts';
 
 /** Where a stretch may begin: the record at that place. `key` is null in the stretch without values, and when sorted by id. */
 export type Anchor = { readonly key: string | null; readonly id: string };
 
-/** `any`: both stretches in the interface's order. `from` is the record that `offset` counts from. */
+/**
+ * `any`: both stretches in the interface's order. `from` is the record that `offset` counts from. `by` is how it is found: as PostgreSQL
+ * likes, by sorting all that the filters select, or among the first so many records of the order, where the page may turn out too short.
+ */
 export type Range = {
+  readonly by: 'any' | 'sort' | number;
   readonly nulls: 'any' | 'no' | 'only';
   readonly from: Anchor | null;
   readonly limit: number;
@@ -35,18 +40,83 @@ export const mayLackKey = ({ sort, conditions }: Pick<ListPlan, 'sort' | 'condit
   sort.column.column !== 'id' &&
   !conditions.some(({ column, operator }) => column.column === sort.column.column && never.has(operator));
 
+/** Of plans that are remembered; a plan never changes. */
+const plainOnes = new WeakMap<ListPlan, readonly Range[]>();
+
 /** Counted from the list's beginning. Sorted downwards it finds no record without a value: the page may turn out too short. */
-export function plainRanges(plan: ListPlan): Range[] {
+export function plainRanges(plan: ListPlan): readonly Range[] {
+  const held = plainOnes.get(plan);
+  if (held !== undefined) return held;
   const { order, column, further } = plan.sort;
   const walkedBackwards = order === 'desc' && column.column !== 'id' && further.length === 0;
-  return [{ nulls: walkedBackwards ? 'no' : 'any', from: null, limit: plan.pageSize, offset: firstRow(plan) }];
+  const ranges: Range[] = [{ by: 'any', nulls: walkedBackwards ? 'no' : 'any', from: null, limit: plan.pageSize, offset: firstRow(plan) }];
+  plainOnes.set(plan, ranges);
+  return ranges;
 }
 
-/** For short lists: found by sorting all of it. */
-export const sortedRanges = (plan: ListPlan): Range[] => [{ nulls: 'any', from: null, limit: plan.pageSize, offset: firstRow(plan) }];
+/** Found by sorting all of the list, which never reads more of the table than the list has. */
+export const sortedRanges = (plan: ListPlan): Range[] => [
+  { by: 'sort', nulls: 'any', from: null, limit: plan.pageSize, offset: firstRow(plan) },
+];
+
+const ranged = new Set(['eq', 'after', 'before', 'gte', 'lte', 'gt', 'lt']);
+
+/**
+ * The conditions that the index which gives the order also serves, by their places: those on the column that sorts, and one equality
+ * that goes on in the usual order; indexes.ts makes them so.
+ */
+export function servedConditions(plan: ListPlan): ReadonlySet<number> {
+  if (plan.conditions.length === 0) return none;
+  const held = known.get(plan) ?? findServed(plan);
+  known.set(plan, held);
+  return held;
+}
+const none: ReadonlySet<number> = new Set();
+/** Of plans that are remembered. */
+const known = new WeakMap<ListPlan, ReadonlySet<number>>();
+
+function findServed({ sort, conditions, endpoint }: ListPlan): ReadonlySet<number> {
+  const served = new Set<number>();
+  let equalled = sort.column.column !== endpoint.defaultSort.column.column;
+  for (const [place, { column, operator, values }] of conditions.entries()) {
+    const isEquality = operator === 'eq' && values.length === 1 && column.type !== 'time' && column.column !== 'id';
+    if (column.column === sort.column.column) {
+      if (ranged.has(operator)) served.add(place);
+    } else if (isEquality && !equalled) {
+      equalled = true;
+      served.add(place);
+    }
+  }
+  return served;
+}
+
+/** Whether the index that gives the order is walked past records which the filters don't select. */
+export const skipsRecords = (plan: ListPlan): boolean => isWalkable(plan) && servedConditions(plan).size < plan.conditions.length;
+
+/** A few anchors' worth: so far a page is looked for before the total is known. */
+export const unknownLookOf = ({ anchorEvery }: { readonly anchorEvery: number }): number => 8 * anchorEvery;
+
+/** Of records that fit as often here as there, the page lies within its expected stretch; of others anywhere. */
+const patience = 8;
+
+/**
+ * How a page is looked for whose filters the order's index doesn't serve. PostgreSQL takes what fits for evenly spread, and walks past the
+ * whole table where it is not: invoices of the last days stand at the end of their numbers. The exact total says what sorting would cost
+ * instead: whatever the records are like, no more than a few times the better of the two ways is read.
+ */
+export function carefulRanges(plan: ListPlan, total: number | undefined, rowCount: number, unknownLook: number): readonly Range[] {
+  const plain = plainRanges(plan);
+  if (!skipsRecords(plan)) return plain;
+  const wanted = firstRow(plan) + plan.pageSize;
+  const expected = total === undefined ? unknownLook / patience : Math.ceil((wanted * rowCount) / Math.max(1, total));
+  if (total !== undefined && total <= expected) return sortedRanges(plan);
+  // Rounded, because it is part of the statement's text.
+  const look = 2 ** Math.ceil(Math.log2(patience * expected));
+  return look >= rowCount ? plain : plain.map((range) => ({ ...range, by: look }));
+}
 
 /** For pages beyond the end. */
-export const noRanges: readonly Range[] = [{ nulls: 'any', from: null, limit: 0, offset: 0 }];
+export const noRanges: readonly Range[] = [{ by: 'any', nulls: 'any', from: null, limit: 0, offset: 0 }];
 
 export function anchoredRanges(plan: ListPlan, { every, valued, nulls }: Anchors): Range[] {
   const start = firstRow(plan);
@@ -55,7 +125,7 @@ export function anchoredRanges(plan: ListPlan, { every, valued, nulls }: Anchors
     const [from, to] = [Math.max(0, start - before), Math.min(count, end - before)];
     if (from >= to) return [];
     const nearest = Math.floor(from / every);
-    return [{ nulls: kind, from: anchors[nearest] ?? null, limit: to - from, offset: from - nearest * every }];
+    return [{ by: 'any', nulls: kind, from: anchors[nearest] ?? null, limit: to - from, offset: from - nearest * every }];
   };
   const ranges = [...stretch(plan.sort.column.column === 'id' ? 'any' : 'no', valued, 0), ...stretch('only', nulls, valued.count)];
   return ranges.length === 0 ? [...noRanges] : ranges;

@@ -9,7 +9,7 @@ import { readState } from '../warehouse/generation.ts';
 import { tenantSchema } from '../warehouse/tenant-schema.ts';
 import { type AnchorCache, anchorKey, type Built, readAnchors, spacingFor } from './anchors.ts';
 import type { ListPlan, RecordPlan } from './plan.ts';
-import { anchoredRanges, firstRow, mayLackKey, noRanges, plainRanges, type Range, rowsOnPage, sortedRanges } from './ranges.ts';
+import { anchoredRanges, carefulRanges, firstRow, noRanges, type Range, rowsOnPage, skipsRecords, sortedRanges } from './ranges.ts';
 import { anchorsStatement, listStatement, type Place, recordStatement, type Statement } from './sql.ts';
 import type { Statements } from './statements.ts';
 import { type Totals, totalKey } from './totals.ts';
@@ -33,6 +33,8 @@ export type Reader = {
   readonly states: Trusted<Freshness | undefined>;
   readonly totals: Totals;
   readonly anchors: AnchorCache;
+  /** How many records a page is looked for in while nobody knows how many there are. */
+  readonly unknownLook: number;
   readonly statements: Statements;
 };
 
@@ -68,6 +70,18 @@ export function freshnessOf(row: StateRow | undefined): Freshness | undefined {
 }
 
 const stateKey = (reader: Reader, recordType: string): string => `${reader.organizationId}/${recordType}`;
+
+/** The state that may be trusted now, if it is known without asking. */
+export const heldFreshness = (reader: Reader, recordType: string): Freshness | undefined =>
+  reader.states.held(stateKey(reader, recordType));
+
+const isSame = (a: Freshness, b: Freshness | undefined): boolean =>
+  b !== undefined &&
+  a.generation === b.generation &&
+  a.epoch === b.epoch &&
+  a.table === b.table &&
+  a.syncedAt === b.syncedAt &&
+  a.rowCount === b.rowCount;
 
 /** The state that may be trusted now. Throws 503 when nothing has been published. */
 export async function currentFreshness(reader: Reader, recordType: string): Promise<Freshness> {
@@ -125,12 +139,14 @@ export async function readRow<Row extends StateRow>(
   const schema = tenantSchema(reader.organizationId);
   let lastError: unknown;
   for (let attempt = 1; attempt <= mostAttempts; attempt += 1) {
-    const { table } = await currentFreshness(reader, recordType);
+    const trusted = heldFreshness(reader, recordType) ?? (await currentFreshness(reader, recordType));
+    const { table } = trusted;
     const statement = write({ schema, table });
     const startedMs = reader.clock.monotonicMs();
     try {
       const row = await withOneRetry(() => reader.statements.run<Row>(statement));
-      const seen = freshnessOf(row);
+      const read = freshnessOf(row);
+      const seen = isSame(trusted, read) ? trusted : read;
       reader.states.put(key, seen, startedMs);
       if (row !== undefined && seen !== undefined && seen.table === table) return { row, freshness: seen };
     } catch (error) {
@@ -167,14 +183,16 @@ type Found = ListRead & { readonly found: number };
 export async function readList(reader: Reader, plan: ListPlan): Promise<ListRead> {
   let wasShort = false;
   for (;;) {
-    const planned = await currentFreshness(reader, plan.endpoint.recordType);
+    const { recordType } = plan.endpoint;
+    const planned = heldFreshness(reader, recordType) ?? (await currentFreshness(reader, recordType));
     const read =
       plan.conditions.length === 0
         ? await readCounted(reader, plan, planned, planned.rowCount, wasShort)
         : await readFiltered(reader, plan, planned, wasShort);
     if (read === undefined) continue;
-    // Sorted downwards, the page reaches into the records without a value: then it is found another way.
-    if (wasShort || read.found >= rowsOnPage(plan, read.total) || !mayLackKey(plan)) return read;
+    // Sorted downwards, the page reaches into the records without a value; or what fits stands late in the order: then it is found
+    // another way.
+    if (wasShort || read.found >= rowsOnPage(plan, read.total)) return read;
     wasShort = true;
   }
 }
@@ -189,7 +207,8 @@ async function readFiltered(reader: Reader, plan: ListPlan, planned: Freshness, 
     return counted.key === key ? readCounted(reader, plan, planned, counted.total, wasShort) : undefined;
   }
   try {
-    const { row, freshness } = await readPage(reader, plan, plainRanges(plan), true);
+    const ranges = wasShort ? sortedRanges(plan) : carefulRanges(plan, undefined, planned.rowCount, reader.unknownLook);
+    const { row, freshness } = await readPage(reader, plan, ranges, true);
     const total = Number(row.total);
     claim.found({ key: keyFor(reader, plan, freshness), total });
     return { freshness, records: row.records, found: row.found, total };
@@ -207,38 +226,43 @@ async function readCounted(
   total: number,
   wasShort: boolean,
 ): Promise<Found | undefined> {
-  const ranges = await rangesFor(reader, plan, planned, total, wasShort);
+  const found = rangesFor(reader, plan, planned, total, wasShort);
+  const ranges = found instanceof Promise ? await found : found;
   if (ranges === undefined) return undefined;
   const { row, freshness } = await readPage(reader, plan, ranges.of, false);
-  const { records, found } = row;
-  if (sameData(planned, freshness)) return { freshness, records, found, total };
-  return plan.conditions.length === 0 && ranges.ofAnyData ? { freshness, records, found, total: freshness.rowCount } : undefined;
+  const page = { freshness, records: row.records, found: row.found };
+  if (sameData(planned, freshness)) return { ...page, total };
+  return plan.conditions.length === 0 && ranges.ofAnyData ? { ...page, total: freshness.rowCount } : undefined;
 }
 
 /** Pages so many anchors deep are worth having them built; before that, walking there is cheaper. */
 const worthBuilding = 10;
 
-/** Undefined when the anchors turn out to be those of other data. `ofAnyData`: they hold whatever was published meanwhile. */
-async function rangesFor(
+/** `ofAnyData`: they hold whatever was published meanwhile. */
+type Ranges = { readonly of: readonly Range[]; readonly ofAnyData: boolean };
+
+/** Undefined when the anchors turn out to be those of other data. A promise only where anchors are built. */
+function rangesFor(
   reader: Reader,
   plan: ListPlan,
   planned: Freshness,
   total: number,
   wasShort: boolean,
-): Promise<{ of: readonly Range[]; ofAnyData: boolean } | undefined> {
+): Ranges | Promise<Ranges | undefined> {
   const start = firstRow(plan);
   if (start >= total) return { of: noRanges, ofAnyData: false };
   const { every } = reader.anchors;
-  if (every !== undefined && plan.sort.further.length === 0 && total > every && (wasShort || start >= every)) {
+  if (every !== undefined && plan.sort.further.length === 0 && total > every && (wasShort || start >= every || skipsRecords(plan))) {
     const key = anchorKey(keyFor(reader, plan, planned), plan);
     const held = reader.anchors.held(key);
     if (held !== undefined) return { of: anchoredRanges(plan, held), ofAnyData: false };
     if (wasShort || start >= every * worthBuilding) {
-      const built = await reader.anchors.get(key, () => buildAnchors(reader, plan, spacingFor(total, every)));
-      return built === undefined ? undefined : { of: anchoredRanges(plan, built), ofAnyData: false };
+      const building = reader.anchors.get(key, () => buildAnchors(reader, plan, spacingFor(total, every)));
+      return building.then((built) => built && { of: anchoredRanges(plan, built), ofAnyData: false });
     }
   }
-  return { of: wasShort ? sortedRanges(plan) : plainRanges(plan), ofAnyData: true };
+  const of = wasShort ? sortedRanges(plan) : carefulRanges(plan, total, planned.rowCount, reader.unknownLook);
+  return { of, ofAnyData: true };
 }
 
 async function buildAnchors(reader: Reader, plan: ListPlan, every: number): Promise<Built> {

@@ -18,6 +18,7 @@ const mostParameters = 1_000;
 const undecodable = '\ufffd';
 
 function decodeSegment(segment: string): string {
+  if (!segment.includes('%')) return segment;
   try {
     return decodeURIComponent(segment);
   } catch {
@@ -27,8 +28,13 @@ function decodeSegment(segment: string): string {
 
 /** `url` is what follows `/api/public`, such as `/v1/invoices?page=2`; a proxy may put its origin in front. Never throws. */
 export function readTarget(url: string): ReadTarget {
-  const path = url.replace(/^https?:\/\/[^/?]*/i, '').split('?', 1)[0] ?? '';
-  const segments = path.replace(/^\//, '').replace(/\/$/, '').split('/').map(decodeSegment);
+  const local = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*/i, '');
+  const queryAt = local.indexOf('?');
+  const path = queryAt === -1 ? local : local.slice(0, queryAt);
+  const segments = path
+    .slice(path.startsWith('/') ? 1 : 0, path.length > 1 && path.endsWith('/') ? -1 : undefined)
+    .split('/')
+    .map(decodeSegment);
   const [first = '', second = '', third = ''] = segments;
   if (first === 'openapi') return { kind: segments.length === 2 ? 'description' : 'nothing', version: second, resource: '', id: '' };
   const below = third === 'changes' ? 'changes' : 'record';

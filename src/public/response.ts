@@ -27,8 +27,11 @@ type Coding = 'identity' | 'gzip';
 export const tagOf = (identity: Identity, coding: Coding): string =>
   `"${hash('sha256', JSON.stringify([rendererRevision, coding, ...identity]), 'base64url').slice(0, 27)}"`;
 
-/** An answer as it goes out. */
-export type Body = { readonly tag: string; readonly coding: Coding; readonly bytes: Buffer };
+/** A request and what its answer's head will be: names and values in turns, written all at once with the status. */
+export type Reply = { readonly req: IncomingMessage; readonly res: ServerResponse; readonly headers: string[] };
+
+/** An answer as it goes out; `length` in bytes. */
+export type Body = { readonly tag: string; readonly coding: Coding; readonly content: Buffer | string; readonly length: number };
 
 /** The tag that the caller holds of this very answer, in a coding that it accepts; undefined when it must be sent. */
 export function heldTag(req: IncomingMessage, identity: Identity): string | undefined {
@@ -41,66 +44,72 @@ export function heldTag(req: IncomingMessage, identity: Identity): string | unde
   return known.includes(packed) ? packed : undefined;
 }
 
-export function sendNotModified(res: ServerResponse, tag: string): void {
-  res.setHeader('ETag', tag);
-  res.statusCode = 304;
+export function sendNotModified({ res, headers }: Reply, tag: string): void {
+  headers.push('ETag', tag);
+  res.writeHead(304, headers);
   res.end();
 }
 
-/** Packs what is worth it, for who takes it. */
-export async function writeBody(req: IncomingMessage, identity: Identity, text: string): Promise<Body> {
-  const plain = Buffer.from(text);
-  if (plain.length <= smallestGzip || !acceptsGzip(req.headers))
-    return { tag: tagOf(identity, 'identity'), coding: 'identity', bytes: plain };
-  return { tag: tagOf(identity, 'gzip'), coding: 'gzip', bytes: await compress(plain, { level: gzipLevel }) };
+/**
+ * Packs what is worth it, for who takes it. `records`, where given, is the part of the text that PostgreSQL wrote; all else is ASCII.
+ * Counting its bytes alone spares putting the pieces of the text together twice.
+ */
+export async function writeBody(req: IncomingMessage, identity: Identity, text: string, records = text): Promise<Body> {
+  const length = Buffer.byteLength(records) + text.length - records.length;
+  if (length <= smallestGzip || !acceptsGzip(req.headers))
+    return { tag: tagOf(identity, 'identity'), coding: 'identity', content: text, length };
+  const content = await compress(text, { level: gzipLevel });
+  return { tag: tagOf(identity, 'gzip'), coding: 'gzip', content, length: content.length };
 }
 
 /** Whether the body is in the form in which this caller would get it. */
-export const suits = (req: IncomingMessage, { coding, bytes }: Body): boolean =>
-  (coding === 'gzip') === ((coding === 'gzip' || bytes.length > smallestGzip) && acceptsGzip(req.headers));
+export const suits = (req: IncomingMessage, { coding, length }: Body): boolean =>
+  (coding === 'gzip') === ((coding === 'gzip' || length > smallestGzip) && acceptsGzip(req.headers));
 
 /** Sends a body, or 304 when the caller turns out to hold it. */
-export function sendBody(req: IncomingMessage, res: ServerResponse, { tag, coding, bytes }: Body): void {
+export function sendBody(reply: Reply, { tag, coding, content, length }: Body): void {
+  const { req, res, headers } = reply;
   const known = knownTags(req.headers);
   if (known.includes(tag) || known.includes('*')) {
-    sendNotModified(res, tag);
+    sendNotModified(reply, tag);
     return;
   }
-  res.setHeader('ETag', tag);
-  res.setHeader('Content-Type', 'application/json; charset=utf-8');
-  if (coding === 'gzip') res.setHeader('Content-Encoding', 'gzip');
-  res.setHeader('Content-Length', bytes.length);
-  res.statusCode = 200;
+  headers.push('ETag', tag, 'Content-Type', 'application/json; charset=utf-8');
+  if (coding === 'gzip') headers.push('Content-Encoding', 'gzip');
+  headers.push('Content-Length', String(length));
+  res.writeHead(200, headers);
   if (req.method === 'HEAD') res.end();
-  else res.end(bytes);
+  // As many bytes as characters: it is ASCII, which goes out with the head in one piece, as it is.
+  else if (typeof content === 'string') res.end(content, length === content.length ? 'latin1' : 'utf8');
+  else res.end(content);
 }
 
 /** Sends JSON text, or 304 when the caller turns out to hold it in any form. */
-export async function sendJson(req: IncomingMessage, res: ServerResponse, identity: Identity, text: string): Promise<void> {
-  const held = heldTag(req, identity);
-  if (held !== undefined) return sendNotModified(res, held);
-  sendBody(req, res, await writeBody(req, identity, text));
+export async function sendJson(reply: Reply, identity: Identity, text: string): Promise<void> {
+  const held = heldTag(reply.req, identity);
+  if (held !== undefined) return sendNotModified(reply, held);
+  sendBody(reply, await writeBody(reply.req, identity, text));
 }
 
 /** The headers of every answer, 304 included. */
-export function setCacheHeaders(res: ServerResponse): void {
-  res.setHeader('Cache-Control', 'private, no-cache');
+export function addCacheHeaders({ headers }: Reply): void {
+  headers.push('Cache-Control', 'private, no-cache');
 }
 
-export function setFreshness(res: ServerResponse, freshness: Freshness): void {
-  res.setHeader('X-Data-Generation', freshness.generation);
-  if (freshness.syncedAt !== null) res.setHeader('X-Data-Synced-At', freshness.syncedAt);
+export function addFreshness({ headers }: Reply, freshness: Freshness): void {
+  headers.push('X-Data-Generation', freshness.generation);
+  if (freshness.syncedAt !== null) headers.push('X-Data-Synced-At', freshness.syncedAt);
 }
 
 /** Deprecation (RFC 9745), Sunset (RFC 8594) and the way to the successor; nothing for a version in good standing. */
-export function setDeprecation(res: ServerResponse, state: VersionState, baseUrl: string, resource: string | null): void {
+export function addDeprecation({ headers }: Reply, state: VersionState, baseUrl: string, resource: string | null): void {
   if (state.status !== 'deprecated' || state.deprecatedAt === null) return;
-  res.setHeader('Deprecation', `@${Math.floor(state.deprecatedAt.getTime() / 1000)}`);
-  if (state.sunsetAt !== null) res.setHeader('Sunset', state.sunsetAt.toUTCString());
+  headers.push('Deprecation', `@${Math.floor(state.deprecatedAt.getTime() / 1000)}`);
+  if (state.sunsetAt !== null) headers.push('Sunset', state.sunsetAt.toUTCString());
   if (state.successor === null) return;
   const { version, resources } = state.successor;
   const target = resource !== null && resources.includes(resource) ? `${version}/${resource}` : `openapi/${version}`;
-  res.appendHeader('Link', `<${baseUrl}/${target}>; rel="successor-version"`);
+  headers.push('Link', `<${baseUrl}/${target}>; rel="successor-version"`);
 }
 
 export const listBody = ({ records, total }: ListRead, { page, pageSize }: ListPlan): string =>

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
+import { inTransaction } from '../db/transaction.ts';
 import type { FoundApiKey } from '../identity/api-key.store.ts';
 import {
   type Authenticate,
@@ -16,17 +17,20 @@ import {
 import { readAvailable } from './available.ts';
 import { bindDocument } from './bind.ts';
 import { serveChanges } from './change-feed.ts';
-import type { CompiledEndpoint } from './compile.ts';
+import type { CompiledEndpoint, CompiledSchema } from './compile.ts';
 import { type Engine, openEngine } from './engine.ts';
-import { acceptedType, answerHeld, type Exchange, identityOf, type ReadContext } from './exchange.ts';
+import { acceptedType, answerHeld, type Exchange, freshnessFor, identityOf, type ReadContext } from './exchange.ts';
 import { exportTypes, serveExport } from './export.ts';
 import { type ListBodies, type ListBody, openListBodies } from './list-bodies.ts';
 import { describeVersion } from './openapi.ts';
 import { type ListPlan, planRecord, type RecordPlan } from './plan.ts';
-import { assertNotRetired, findPublished, nothingHere } from './published.ts';
-import { currentFreshness, type Freshness, readList, readRecord } from './read.ts';
+import { assertNotRetired, assertPublished, findPublished, nothingHere, versionKey } from './published.ts';
+import { type Freshness, readList, readRecord } from './read.ts';
 import { parameterProblem, queryTextOf, type ReadTarget, readQuery, readTarget, refuseParameters } from './request.ts';
 import {
+  addCacheHeaders,
+  addDeprecation,
+  addFreshness,
   heldTag,
   listBody,
   pageLinks,
@@ -34,9 +38,6 @@ import {
   sendBody,
   sendJson,
   sendNotModified,
-  setCacheHeaders,
-  setDeprecation,
-  setFreshness,
   writeBody,
 } from './response.ts';
 import { openUnderstandList, type UnderstandList } from './understood.ts';
@@ -53,16 +54,31 @@ export type PublicService = {
   readonly bodies: ListBodies;
   readonly engine: Engine;
   readonly understand: UnderstandList;
+  readonly callerOf: (key: FoundApiKey) => Caller;
 };
+
+/** What follows from a key alone. */
+type Caller = Pick<ReadContext, 'tenant' | 'scopes' | 'reader'>;
 
 export function openPublicService(ctx: Ctx): PublicService {
   const { cacheBytes } = ctx.settings;
+  const engine = openEngine(ctx);
+  /** A key that is trusted is the same object until it is read again. */
+  const callers = new WeakMap<FoundApiKey, Caller>();
   return {
     ctx,
     authenticate: openAuthenticate(ctx),
     bodies: openListBodies(cacheBytes.bodies),
-    engine: openEngine(ctx),
+    engine,
     understand: openUnderstandList(cacheBytes.statements),
+    callerOf: (key) => {
+      const held = callers.get(key);
+      if (held !== undefined) return held;
+      const organizationId = key.organization.id;
+      const caller = { tenant: { ...ctx, organizationId }, scopes: scopesOf(key), reader: engine.readerOf(organizationId) };
+      callers.set(key, caller);
+      return caller;
+    },
   };
 }
 
@@ -71,85 +87,77 @@ export async function answer(service: PublicService, exchange: Exchange): Promis
   const target = readTarget(req.url ?? '');
   const session = target.kind === 'description' && req.headers.authorization === undefined ? exchange.session() : undefined;
   if (session !== undefined) return describeToMember(service, exchange, session, target.version);
-  const key = await service.authenticate(req.headers);
+  const found = service.authenticate(req.headers);
+  const key = found instanceof Promise ? await found : found;
   exchange.onCaller(key);
   assertTenant(key, req.headers);
   if (target.version === '') throw nothingHere();
   assertScopes(key, target.version, target.resource === '' ? null : target.resource);
-  setCacheHeaders(exchange.res);
-  const tenant: TenantCtx = { ...service.ctx, organizationId: key.organization.id };
-  if (target.kind === 'description') return describe(service, exchange, tenant, key, target.version);
-  const { state, endpoint } = await findEndpoint(service, exchange, tenant, target);
-  setDeprecation(exchange.res, state, exchange.baseUrl, endpoint.name);
-  const read: ReadContext = {
-    exchange,
-    tenant,
-    scopes: scopesOf(key),
-    version: state.version,
-    endpoint,
-    reader: service.engine.readerOf(tenant.organizationId),
-    bodies: service.bodies,
-  };
-  if (target.kind === 'list') return serveList(service, read);
-  await (target.kind === 'changes' ? serveChanges(read) : serveRecord(read, target.id));
+  addCacheHeaders(exchange);
+  const caller = service.callerOf(key);
+  if (target.kind === 'description') return describe(service, exchange, caller.tenant, key, target.version);
+  const { tenant } = caller;
+  const { versions, content } = service.engine;
+  const state = versions.held(versionKey(tenant, target.version)) ?? (await findPublished(service.engine, tenant, target.version));
+  assertPublished(state);
+  exchange.onTarget(state.version, '');
+  const schema = content.held(state.id) ?? (await content.compiled(tenant, state.id));
+  const endpoint = findEndpoint(exchange, state, schema, target);
+  addDeprecation(exchange, state, exchange.baseUrl, endpoint.name);
+  const { scopes, reader } = caller;
+  const read: ReadContext = { exchange, tenant, scopes, reader, version: state.version, endpoint, bodies: service.bodies };
+  if (target.kind === 'list') await serveList(service, read);
+  else await (target.kind === 'changes' ? serveChanges(read) : serveRecord(read, target.id));
 }
 
-async function findEndpoint(
-  service: PublicService,
-  exchange: Exchange,
-  tenant: TenantCtx,
-  target: ReadTarget,
-): Promise<{ state: VersionState; endpoint: CompiledEndpoint }> {
-  const state = await findPublished(service.engine, tenant, target.version);
-  exchange.onTarget(state.version, '');
-  const schema = await service.engine.content.compiled(tenant, state.id);
-  const endpoint = schema.endpoints.get(target.resource);
+function findEndpoint(exchange: Exchange, state: VersionState, { endpoints }: CompiledSchema, target: ReadTarget): CompiledEndpoint {
+  const endpoint = endpoints.get(target.resource);
   if (endpoint === undefined || target.kind === 'nothing') throw nothingHere();
   exchange.onTarget(state.version, endpoint.name);
   if (target.kind === 'record' && !isRecordId(endpoint.idType, target.id)) throw nothingHere();
   assertNotRetired(state);
-  return { state, endpoint };
+  return endpoint;
 }
 
 const assertAcceptsJson = (req: IncomingMessage): unknown => acceptedType(req, ['application/json']);
 
 async function serveList(service: PublicService, read: ReadContext): Promise<void> {
-  const { req, res } = read.exchange;
+  const { req } = read.exchange;
   const mediaType = acceptedType(req, ['application/json', ...exportTypes]);
   if (mediaType !== 'application/json') return serveExport(service.engine.exports, read, mediaType);
   const plan = service.understand(read.endpoint, queryTextOf(req.url ?? ''));
-  const trusted = await currentFreshness(read.reader, read.endpoint.recordType);
+  const known = freshnessFor(read);
+  const trusted = known instanceof Promise ? await known : known;
   const identity = identityOf(read, 'list', plan.normalized, trusted);
   const held = heldTag(req, identity);
   if (held !== undefined) {
-    setFreshness(res, trusted);
-    return sendNotModified(res, held);
+    addFreshness(read.exchange, trusted);
+    return sendNotModified(read.exchange, held);
   }
   const kept = read.bodies.find(req, identity);
   if (kept !== undefined) return sendList(read, plan, trusted, kept);
   const found = await readList(read.reader, plan);
   const seen = identityOf(read, 'list', plan.normalized, found.freshness);
-  const body = { ...(await writeBody(req, seen, listBody(found, plan))), total: found.total };
+  const body = { ...(await writeBody(req, seen, listBody(found, plan), found.records)), total: found.total };
   read.bodies.keep(body);
   sendList(read, plan, found.freshness, body);
 }
 
 function sendList(read: ReadContext, plan: ListPlan, freshness: Freshness, body: ListBody): void {
-  const { req, res, baseUrl } = read.exchange;
-  setFreshness(res, freshness);
+  const { headers, baseUrl } = read.exchange;
+  addFreshness(read.exchange, freshness);
   const links = pageLinks(`${baseUrl}/${read.version}/${read.endpoint.name}`, plan, body.total);
-  if (links.length <= longestLink) res.appendHeader('Link', links);
-  sendBody(req, res, body);
+  if (links.length <= longestLink) headers.push('Link', links);
+  sendBody(read.exchange, body);
 }
 
 async function serveRecord(read: ReadContext, id: string): Promise<void> {
-  const { req, res } = read.exchange;
   const plan = await planExisting(read, id);
   if (await answerHeld(read, 'record', plan.normalized)) return;
   const { record, freshness } = await readRecord(read.reader, plan);
   if (record === null) throw nothingHere();
-  setFreshness(res, freshness);
-  await sendJson(req, res, identityOf(read, 'record', plan.normalized, freshness), recordBody(record));
+  addFreshness(read.exchange, freshness);
+  await sendJson(read.exchange, identityOf(read, 'record', plan.normalized, freshness), recordBody(record));
 }
 
 /** A record that is not there is 404 even when the parameters are wrong too. */
@@ -170,7 +178,7 @@ async function describeToMember(service: PublicService, exchange: Exchange, sess
   const member = await identifyMember(service.ctx, session, exchange.req.headers);
   exchange.onMember(member);
   if (version === '') throw nothingHere();
-  setCacheHeaders(exchange.res);
+  addCacheHeaders(exchange);
   await describe(service, exchange, { ...service.ctx, organizationId: member.organization.id }, null, version);
 }
 
@@ -182,16 +190,15 @@ async function describe(
   key: FoundApiKey | null,
   version: string,
 ): Promise<void> {
-  const { req, res, baseUrl } = exchange;
+  const { req, headers, baseUrl } = exchange;
   const scopes = key === null ? '' : scopesOf(key);
-  res.appendHeader('Vary', 'Cookie');
+  headers.push('Vary', 'Cookie');
   if (asksForDraft(queryTextOf(req.url ?? ''))) {
     if (key !== null) assertPermission(key, 'api-schema:read');
     const text = await describeDraft(tenant, version);
     assertDescriptionParameters(req);
     return sendJson(
-      req,
-      res,
+      exchange,
       [tenant.organizationId, scopes, 'draft', version, createHash('sha256').update(text).digest('base64url')],
       text,
     );
@@ -199,11 +206,10 @@ async function describe(
   const state = await findPublished(service.engine, tenant, version);
   exchange.onTarget(state.version, '');
   assertNotRetired(state);
-  setDeprecation(res, state, baseUrl, null);
+  addDeprecation(exchange, state, baseUrl, null);
   assertDescriptionParameters(req);
   await sendJson(
-    req,
-    res,
+    exchange,
     [tenant.organizationId, scopes, 'description', state.id],
     await service.engine.content.description(tenant, state.id),
   );
@@ -223,7 +229,7 @@ async function describeDraft(tenant: TenantCtx, version: string): Promise<string
     endpoints: draft.endpoints,
     bindings,
     draft: true,
-    previous: (await findPredecessor(tenant, version)) ?? null,
+    previous: (await inTransaction(tenant, (tx) => findPredecessor(tx, tenant.organizationId, version))) ?? null,
   });
 }
 

@@ -2,14 +2,16 @@
 // a request is a typed parameter. Pure, and no input can make it fail.
 //
 // LIMIT and OFFSET are parameters, so PostgreSQL prefers a custom plan for each list: the planning time buys the right plan for
-// skewed values and for the depth of the page, and the number of statements stays that of the shapes, not of the pages.
+// skewed values and for the depth of the page, and the number of statements stays that of the shapes, not of the pages. Lists
+// that need no plan of their own are the exception: see steady.ts.
 import { rfc3339 } from '../warehouse/generation.ts';
 import { quoted } from '../warehouse/table.ts';
 import type { OutputField } from './compile.ts';
 import { type Bind, columnSql, conditionPart, type Part, parameterTypes, whereSql } from './conditions.ts';
 import { type ListPlan, type RecordPlan, sortKey } from './plan.ts';
-import type { Range } from './ranges.ts';
+import { type Range, servedConditions } from './ranges.ts';
 import { recordColumns } from './render-sql.ts';
+import { boundFor, isSteady } from './steady.ts';
 
 /** A statement that is written only when nobody wrote one of the same key before. */
 export type Statement = { readonly key: string; readonly values: readonly unknown[]; write(): string };
@@ -48,7 +50,8 @@ export function rangeOrderSql({ column, order }: ListPlan['sort']): string {
 }
 
 /** Finds the ids of a stretch of the list: in an index where there is one. */
-function rangePart(place: Place, { sort, endpoint }: ListPlan, { nulls, from, limit, offset }: Range) {
+function rangePart(place: Place, plan: ListPlan, { by, nulls, from, limit, offset }: Range, isBounded: boolean) {
+  const { sort, endpoint } = plan;
   const [column, way] = [columnSql(sort.column), sort.order === 'asc' ? '>=' : '<='];
   const byId = sort.column.column === 'id';
   const [keyType, idType] = [parameterTypes[sort.column.type], parameterTypes[endpoint.idType]];
@@ -58,12 +61,27 @@ function rangePart(place: Place, { sort, endpoint }: ListPlan, { nulls, from, li
     const isNull = nulls === 'any' || byId ? [] : [`${column} is ${nulls === 'no' ? 'not ' : ''}null`];
     return from === null ? isNull : [...isNull, `t.id ${way} ${bind(from.id, idType)}`];
   };
+  const order = nulls === 'any' ? orderSql(sort) : rangeOrderSql(sort);
+  const source = (conditions: readonly string[], bind: Bind): string => {
+    const plain = `${tableSql(place)}${whereSql([...conditions, ...bounds(bind)])}`;
+    if (by === 'any') return plain;
+    // OFFSET 0 keeps PostgreSQL from walking the order's index; LIMIT from looking at more of it.
+    if (by === 'sort') return `(select * from ${plain} offset 0) as t`;
+    const served = servedConditions(plan);
+    const inside = conditions.filter((_text, at) => served.has(at));
+    const first = `${tableSql(place)}${whereSql([...inside, ...bounds(bind)])} order by ${order} limit ${by}`;
+    return `(select * from ${first}) as t${whereSql(conditions.filter((_text, at) => !served.has(at)))}`;
+  };
+  const bound = isBounded && by === 'any' ? boundFor(offset + limit) : null;
   return {
-    key: `${nulls} ${from === null ? 'first' : 'anchor'}`,
+    key: `${by} ${nulls} ${from === null ? 'first' : 'anchor'} ${bound}`,
     values: [...(from === null ? [] : withKey ? [from.key, from.id] : [from.id]), limit, offset],
-    text: (conditions: readonly string[], bind: Bind): string =>
-      `(select t.id from ${tableSql(place)}${whereSql([...conditions, ...bounds(bind)])} order by ${nulls === 'any' ? orderSql(sort) : rangeOrderSql(sort)}
-        limit ${bind(limit, 'bigint')} offset ${bind(offset, 'bigint')})`,
+    text: (conditions: readonly string[], bind: Bind): string => {
+      const list = `select t.id from ${source(conditions, bind)} order by ${order}`;
+      // A subquery's rows are handed on in its order.
+      const bounded = bound === null ? list : `select b.id from (${list} limit ${bound}) as b`;
+      return `(${bounded} limit ${bind(limit, 'bigint')} offset ${bind(offset, 'bigint')})`;
+    },
   };
 }
 
@@ -79,11 +97,27 @@ function conditionParts({ conditions }: ListPlan): readonly Part[] {
 const keysOf = (parts: readonly { key: string }[]): string => parts.map(({ key }) => key).join();
 const valuesOf = (parts: readonly { values: readonly unknown[] }[]): unknown[] => parts.flatMap(({ values }) => values);
 
-/** A list's page, the state it belongs to, how many records were found and, when asked for, the total: all of one snapshot. */
+type LastStatement = { readonly place: Place; readonly ranges: readonly Range[]; readonly counted: boolean; readonly statement: Statement };
+/** The one that a remembered plan was written as last: the same page is asked for again and again. */
+const lastStatements = new WeakMap<ListPlan, LastStatement>();
+
 export function listStatement(place: Place, plan: ListPlan, ranges: readonly Range[], counted: boolean): Statement {
+  const last = lastStatements.get(plan);
+  const { schema, table } = place;
+  if (last?.ranges === ranges && last.counted === counted && last.place.table === table && last.place.schema === schema)
+    return last.statement;
+  const statement = writeList(place, plan, ranges, counted);
+  lastStatements.set(plan, { place, ranges, counted, statement });
+  return statement;
+}
+
+/** A list's page, the state it belongs to, how many records were found and, when asked for, the total: all of one snapshot. */
+function writeList(place: Place, plan: ListPlan, ranges: readonly Range[], counted: boolean): Statement {
   const { endpoint, fields, sort } = plan;
   const conditions = conditionParts(plan);
-  const parts = ranges.map((range) => rangePart(place, plan, range));
+  // What counts may be better off reading a common value's records in another way than a rare one's.
+  const isBounded = !counted && isSteady(plan);
+  const parts = ranges.map((range) => rangePart(place, plan, range, isBounded));
   const write = (): string => {
     const { recordType, bind } = openParameters();
     const texts = conditions.map((part) => part.text(bind));

@@ -71,7 +71,7 @@ export function openStatements(pool: Pick<Pool, 'connect'>, maxTextBytes: number
   return {
     async run<Row extends QueryResultRow>(statement: Statement): Promise<Row | undefined> {
       const shape = shapeOf(statement);
-      const values = [...statement.values];
+      const values = statement.values as unknown[];
       const client = await pool.connect();
       let failure: unknown;
       try {

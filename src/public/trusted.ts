@@ -5,12 +5,15 @@ import { openByteCache } from './byte-cache.ts';
 
 export type Trusted<V> = {
   get(key: string, read: () => Promise<V>): Promise<V>;
+  /** What may be trusted now, when it is there: most requests then need not wait for anything. */
+  held(key: string): V | undefined;
   /** Takes a value that a statement begun at `readAtMs` brought along; an older one than is held is ignored. */
   put(key: string, value: V, readAtMs: number): void;
   forget(key: string): void;
 };
 
-type Entry<V> = { readAtMs: number; value: Promise<V>; bytes: number };
+/** `known` once it was read. */
+type Entry<V> = { readAtMs: number; value: Promise<V>; known: V | undefined; bytes: number };
 /** Counted until the row is there. */
 const unknownBytes = 1_024;
 /** Objects in memory take more room than their text. */
@@ -21,12 +24,11 @@ const bytesOf = (value: unknown): number => textToMemory * (JSON.stringify(value
 export function openTrusted<V>(clock: Pick<Clock, 'monotonicMs'>, trustMs: number, maxBytes: number): Trusted<V> {
   const entries = openByteCache<Entry<V>>(maxBytes, ({ bytes }) => bytes);
   const start = (key: string, readAtMs: number, read: () => Promise<V>): Promise<V> => {
-    const entry: Entry<V> = { readAtMs, value: read(), bytes: unknownBytes };
+    const entry: Entry<V> = { readAtMs, value: read(), known: undefined, bytes: unknownBytes };
     entries.set(key, entry);
     entry.value.then(
       (value) => {
-        entry.bytes = bytesOf(value);
-        if (entries.get(key) === entry) entries.set(key, { ...entry });
+        if (entries.get(key) === entry) entries.set(key, { ...entry, known: value, bytes: bytesOf(value) });
       },
       () => {
         if (entries.get(key) === entry) entries.delete(key);
@@ -34,16 +36,22 @@ export function openTrusted<V>(clock: Pick<Clock, 'monotonicMs'>, trustMs: numbe
     );
     return entry.value;
   };
+  const fresh = (key: string, nowMs: number): Entry<V> | undefined => {
+    const held = entries.get(key);
+    return held !== undefined && nowMs - held.readAtMs < trustMs ? held : undefined;
+  };
   return {
     get(key, read) {
-      const held = entries.get(key);
-      const readAtMs = clock.monotonicMs();
-      return held !== undefined && readAtMs - held.readAtMs < trustMs ? held.value : start(key, readAtMs, read);
+      const nowMs = clock.monotonicMs();
+      return fresh(key, nowMs)?.value ?? start(key, nowMs, read);
     },
+    held: (key) => fresh(key, clock.monotonicMs())?.known,
     put(key, value, readAtMs) {
       const held = entries.get(key);
-      if (held === undefined || held.readAtMs <= readAtMs)
-        entries.set(key, { readAtMs, value: Promise.resolve(value), bytes: bytesOf(value) });
+      if (held !== undefined && held.readAtMs > readAtMs) return;
+      // The same value, seen again, only grows younger.
+      if (held !== undefined && held.known === value) held.readAtMs = readAtMs;
+      else entries.set(key, { readAtMs, value: Promise.resolve(value), known: value, bytes: bytesOf(value) });
     },
     forget(key) {
       entries.delete(key);

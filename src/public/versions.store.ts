@@ -1,7 +1,7 @@
 // Reads the versions of the public interface. The content of a published version never changes, so it is read and compiled
 // once; only its status and sunset are read again and again.
 import type { TenantCtx } from '../core/ctx.ts';
-import { inTransaction } from '../db/transaction.ts';
+import { inTransaction, type Tx } from '../db/transaction.ts';
 import { openByteCache } from './byte-cache.ts';
 import { type CompiledSchema, compileSchema } from './compile.ts';
 import type { Bindings, EndpointDefinition } from './schema-document.ts';
@@ -113,24 +113,23 @@ export const findDefinition = (
 
 type PredecessorRow = { readonly version: string; readonly endpoints: EndpointDefinition[]; readonly bindings: Bindings };
 
-/** The published version right before that label, to tell what a draft would change. */
-export const findPredecessor = (ctx: Pick<TenantCtx, 'db' | 'organizationId'>, version: string): Promise<PredecessorRow | undefined> =>
-  inTransaction(ctx, (tx) =>
-    tx('api_schemas')
-      .where('organization_id', ctx.organizationId)
-      .whereNot('status', 'draft')
-      .whereNotNull('bindings')
-      .whereRaw('(length(version), version) < (?, ?)', [version.length, version])
-      .orderByRaw('length(version) desc, version desc')
-      .first<PredecessorRow | undefined>('version', 'endpoints', 'bindings'),
-  );
+/** The published version right before that label, to tell what changed for callers. */
+export const findPredecessor = async (tx: Tx, organizationId: string, version: string): Promise<PredecessorRow | undefined> =>
+  tx('api_schemas')
+    .where('organization_id', organizationId)
+    .whereNot('status', 'draft')
+    .whereRaw('(length(version), version) < (?, ?)', [version.length, version])
+    .orderByRaw('length(version) desc, version desc')
+    .first<PredecessorRow | undefined>('version', 'endpoints', 'bindings');
 
 export type PublishedContent = {
+  /** When it is there already. */
+  held(id: string): CompiledSchema | undefined;
   compiled(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<CompiledSchema>;
   description(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<string>;
 };
 
-type Held = { readonly schema: Promise<CompiledSchema>; readonly bytes: number };
+type Held = { readonly schema: Promise<CompiledSchema>; readonly loaded: CompiledSchema | undefined; readonly bytes: number };
 /** Counted until the content is there. */
 const unknownBytes = 64 * 1024;
 /** Objects in memory take more room than their text. */
@@ -144,13 +143,14 @@ export function openPublishedContent(maxBytes: number): PublishedContent {
   const compiled = openByteCache<Held>(maxBytes, ({ bytes }) => bytes);
   const descriptions = openByteCache<{ text: string }>(maxBytes, ({ text }) => 2 * text.length);
   return {
+    held: (id) => compiled.get(id)?.loaded,
     compiled(ctx, id) {
       const held = compiled.get(id);
       if (held !== undefined) return held.schema;
       const schema = loadCompiled(ctx, id);
-      compiled.set(id, { schema, bytes: unknownBytes });
+      compiled.set(id, { schema, loaded: undefined, bytes: unknownBytes });
       schema.then(
-        (loaded) => compiled.set(id, { schema, bytes: bytesOf(loaded) }),
+        (loaded) => compiled.set(id, { schema, loaded, bytes: bytesOf(loaded) }),
         () => compiled.delete(id),
       );
       return schema;

@@ -1,7 +1,16 @@
 // The indexes of synced tables, for whoever publishes versions over them. DDL, so never part of a run's steady path.
 import type { TenantCtx } from '../core/ctx.ts';
+import type { Tx } from '../db/transaction.ts';
 import { readState } from '../warehouse/generation.ts';
-import { buildIndexes, type IndexSpec, missingIndexes, rememberIndexes, wantedIndexes } from '../warehouse/indexes.ts';
+import {
+  buildIndexes,
+  dropUnwantedIndexes,
+  forgetIndexesBut,
+  type IndexSpec,
+  missingIndexes,
+  rememberIndexes,
+  wantedIndexes,
+} from '../warehouse/indexes.ts';
 import { tenantSchema } from '../warehouse/tenant-schema.ts';
 
 const activeTable = async (ctx: TenantCtx, recordType: string): Promise<string | null> =>
@@ -31,10 +40,36 @@ export async function buildWantedIndexes(
     table = await activeTable(ctx, recordType)
   ) {
     const wanted = await wantedIndexes(ctx.db.control, schema, recordType);
-    if ((await missingIndexes(ctx.db.control, schema, table, wanted)).length > 0) {
-      await buildIndexes(ctx.db.control, schema, table, wanted, true, onBuilt, signal);
-      await ctx.db.control.raw(`analyze ${schema}."${table}"`);
-    }
+    const lacked = await buildIndexes(ctx.db.control, schema, table, wanted, true, onBuilt, signal);
+    if (lacked > 0) await ctx.db.control.raw(`analyze ${schema}."${table}"`);
     built = table;
   }
+}
+
+type Needed = ReadonlyMap<string, readonly IndexSpec[]>;
+
+/** From now on no table gets indexes but these, which are asked for when nobody can want more in between. */
+export const forgetOtherIndexes = (tx: Tx, organizationId: string, readNeeded: () => Promise<Needed>): Promise<void> =>
+  forgetIndexesBut(tx, tenantSchema(organizationId), readNeeded);
+
+/**
+ * Gives the live tables what they lack of these, where it was not wanted before, and takes away what is not wanted any more. Remembered
+ * when it is built: whoever is stopped in between begins again.
+ */
+export async function fitIndexes(ctx: TenantCtx, needed: Needed, signal: AbortSignal): Promise<void> {
+  const { control } = ctx.db;
+  const schema = tenantSchema(ctx.organizationId);
+  for (const [recordType, specs] of needed) {
+    const wanted = new Set((await wantedIndexes(control, schema, recordType)).map(({ method, expression }) => `${method} ${expression}`));
+    const added = specs.filter(({ method, expression }) => !wanted.has(`${method} ${expression}`));
+    if (added.length === 0) continue;
+    const table = await activeTable(ctx, recordType);
+    if (table !== null) await buildIndexes(control, schema, table, added, true, undefined, signal);
+    await rememberIndexes(control, schema, recordType, added);
+    await buildWantedIndexes(ctx, recordType, () => Promise.resolve(), signal);
+  }
+  const { rows } = await control.raw<{ rows: { recordType: string; table: string }[] }>(
+    `select record_type as "recordType", active_table as "table" from ${schema}.record_state where active_table is not null order by 1`,
+  );
+  for (const live of rows) await dropUnwantedIndexes(control, schema, live, signal);
 }

@@ -1,9 +1,9 @@
 // The door of the sync engine: what platform and app may use of it.
 export { startCertificateWatch } from './certificate-watch.ts';
 export { openConnectorOf, readMetadata, refreshMetadata, secretBinding } from './connection.ts';
-export { nextSlot, scheduleProblem } from './due.ts';
+export { dueSlot, nextSlot, scheduleProblem } from './due.ts';
 export { noteHealth } from './health.ts';
-export { buildWantedIndexes, indexesToBuild, rememberWantedIndexes } from './index-jobs.ts';
+export { buildWantedIndexes, fitIndexes, forgetOtherIndexes, indexesToBuild, rememberWantedIndexes } from './index-jobs.ts';
 export { pruneTombstones } from './retention.ts';
 export { insertRunEvent } from './run-events.store.ts';
 export { isFinal, type RunStatus, runStatuses } from './run-state.ts';

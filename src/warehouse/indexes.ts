@@ -12,14 +12,34 @@ export type IndexSpec = { readonly method: 'btree' | 'gin'; readonly expression:
 const indexName = (table: string, { method, expression }: IndexSpec): string =>
   `${table.slice(0, 40)}_${createHash('sha256').update(`${method} ${expression}`).digest('hex').slice(0, 12)}`;
 
-export async function rememberIndexes(control: Knex, schema: string, recordType: string, specs: readonly IndexSpec[]): Promise<void> {
-  for (const { method, expression } of specs) {
-    await control.raw(`insert into ${schema}.record_indexes (record_type, method, expression) values (?, ?, ?) on conflict do nothing`, [
-      recordType,
-      method,
-      expression,
-    ]);
-  }
+/** Until the transaction ends, nobody else decides which indexes the organization wants. */
+const holdWanted = (tx: Knex.Transaction, schema: string) => tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 3))', [schema]);
+
+export const rememberIndexes = (control: Knex, schema: string, recordType: string, specs: readonly IndexSpec[]): Promise<void> =>
+  control.transaction(async (tx) => {
+    await holdWanted(tx, schema);
+    for (const { method, expression } of specs) {
+      await tx.raw(`insert into ${schema}.record_indexes (record_type, method, expression) values (?, ?, ?) on conflict do nothing`, [
+        recordType,
+        method,
+        expression,
+      ]);
+    }
+  });
+
+/** Forgets all that `readNeeded` doesn't name, by record type; it is asked when nobody can want anything more in between. */
+export async function forgetIndexesBut(
+  tx: Knex.Transaction,
+  schema: string,
+  readNeeded: () => Promise<ReadonlyMap<string, readonly IndexSpec[]>>,
+): Promise<void> {
+  await holdWanted(tx, schema);
+  const needed = [...(await readNeeded())].flatMap(([recordType, specs]) => specs.map((spec) => [recordType, spec] as const));
+  await tx.raw(
+    `delete from ${schema}.record_indexes as r where not exists (select from unnest(?::text[], ?::text[], ?::text[]) as n(record_type, method, expression)
+       where n.record_type = r.record_type and n.method = r.method and n.expression = r.expression)`,
+    [needed.map(([recordType]) => recordType), needed.map(([, { method }]) => method), needed.map(([, { expression }]) => expression)],
+  );
 }
 
 export async function wantedIndexes(control: Knex, schema: string, recordType: string): Promise<IndexSpec[]> {
@@ -90,7 +110,10 @@ async function asOnlyBuilder(
 /** A value is longer than an index can hold (2,704 bytes in a btree). Such an index is done without: answers stay right, and slower. */
 const isTooLong = (error: unknown): boolean => sqlState(error) === '54000';
 
-/** Builds what is missing, one at a time; `concurrently` for tables that readers use. Throws when `signal` ends it. */
+/**
+ * Builds what is missing, one at a time; `concurrently` for tables that readers use. What is there is looked for as the only builder:
+ * whoever drops indexes has ended then. Says how many were missing; throws when `signal` ends it.
+ */
 export async function buildIndexes(
   control: Knex,
   schema: string,
@@ -99,11 +122,12 @@ export async function buildIndexes(
   concurrently: boolean,
   onBuilt: (done: number, of: number) => Promise<void> | void = () => undefined,
   signal?: AbortSignal,
-): Promise<void> {
+): Promise<number> {
   const way = concurrently ? 'concurrently ' : '';
-  if ((await missingIndexes(control, schema, table, wanted)).length === 0) return;
+  let lacked = 0;
   await asOnlyBuilder(control, `${schema}.${table}`, signal, async (session) => {
     const missing = await missingIndexes(control, schema, table, wanted);
+    lacked = missing.length;
     for (const [index, spec] of missing.entries()) {
       const name = quoted(indexName(table, spec));
       await session.query(`drop index ${way}if exists ${schema}.${name}`);
@@ -116,6 +140,42 @@ export async function buildIndexes(
       await onBuilt(index + 1, missing.length);
     }
   });
+  return lacked;
+}
+
+/** Dropping waits for every statement that is under way, exports too; whoever waits longer leaves it to the next time. */
+const dropPatience = '10s';
+
+/** Drops the indexes of ours that nobody wants any more, half built ones too. Says how many; fewer when readers are in the way. */
+export async function dropUnwantedIndexes(
+  control: Knex,
+  schema: string,
+  { recordType, table }: { readonly recordType: string; readonly table: string },
+  signal: AbortSignal,
+): Promise<number> {
+  let dropped = 0;
+  await asOnlyBuilder(control, `${schema}.${table}`, signal, async (session) => {
+    const wanted = new Set((await wantedIndexes(control, schema, recordType)).map((spec) => indexName(table, spec)));
+    const { rows } = await session.query<{ name: string }>(
+      `select c.relname as name from pg_index i join pg_class c on c.oid = i.indexrelid join pg_class t on t.oid = i.indrelid
+       join pg_namespace n on n.oid = t.relnamespace
+       where n.nspname = $1 and t.relname = $2 and not i.indisprimary and starts_with(c.relname, $3) and substr(c.relname, length($3) + 1) ~ '^[0-9a-f]{12}$'`,
+      [schema, table, indexName(table, { method: 'btree', expression: '' }).slice(0, -12)],
+    );
+    await session.query(`set lock_timeout = '${dropPatience}'`);
+    try {
+      for (const { name } of rows.filter((row) => !wanted.has(row.name))) {
+        signal.throwIfAborted();
+        await session.query(`drop index concurrently if exists ${schema}.${quoted(name)}`);
+        dropped += 1;
+      }
+    } catch (error) {
+      if (sqlState(error) !== '55P03') throw error;
+    } finally {
+      await session.query('reset lock_timeout');
+    }
+  });
+  return dropped;
 }
 
 /** Longer values than this may be too long for an index, compressed or not. */

@@ -3,7 +3,18 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
-import { launchChromium, listen, looks, openVisit, overflowOf, readTraces, type Site, saveScreenshot, type Visit } from './chromium.ts';
+import {
+  graveViolations,
+  launchChromium,
+  listen,
+  looks,
+  openVisit,
+  overflowOf,
+  readTraces,
+  type Site,
+  saveScreenshot,
+  type Visit,
+} from './chromium.ts';
 
 let database: TestDatabase;
 let site: Site;
@@ -108,15 +119,17 @@ describe('the management reference in a browser', () => {
 });
 
 describe.each(looks)('the management reference at $name', ({ name, width, colorScheme }) => {
-  it('fits its window', async () => {
+  it('fits its window and keeps nobody out', async () => {
     const made = await visit({ viewport: { width, height: 900 }, colorScheme });
     await saveScreenshot(made.page, `platform-${name}-open`);
+    expect(await graveViolations(made.page)).toEqual([]);
     await enterKey(made);
     await made.page.getByText('at Aster Company').waitFor();
     await tryWhoAmI(made);
     await made.page.locator('.live-responses-table').getByText('"Aster Company"').waitFor();
     await made.page.locator('.opblock-post .opblock-summary-control').first().click();
     await saveScreenshot(made.page, `platform-${name}-tried`, true);
+    expect(await graveViolations(made.page)).toEqual([]);
     expect(await overflowOf(made.page)).toBe(0);
   });
 });

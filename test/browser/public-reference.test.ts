@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import express from 'express';
 import type { Download } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { readTraces } from './chromium.ts';
+import { createApp } from '../../src/app.ts';
+import { listen, readTraces } from './chromium.ts';
 import { exactDigits, longName, openReferenceSite, operation, type ReferenceSite, send } from './reference-site.ts';
 
 let reference: ReferenceSite;
@@ -291,6 +293,33 @@ describe('the public reference', () => {
     expect([lines[0]?.split(',')[0], lines.length]).toEqual(['id', 1 + 12 + 1]);
     await list.getByText('Saved as').waitFor();
     expect(made.complaints).toEqual([]);
+  });
+
+  it('says so when an answer breaks off in the middle, and keeps nothing of it', async () => {
+    const app = express();
+    // As a network does that fails: the head and some of the body arrive, the rest never does.
+    app.get('/api/public/v1/invoices', (req, res) => {
+      res.set({ 'content-type': req.headers.accept ?? '', 'content-length': '10000' });
+      res.write(req.headers.accept === 'text/csv' ? 'id,number\r\n1,INV-' : '{"data":[{"id":"1","num', () => res.destroy());
+    });
+    app.use(createApp(reference.database.ctx));
+    const site = await listen(app);
+    try {
+      const made = await reference.newVisit();
+      await made.page.goto(`${site.origin}/api/public/openapi/v1/preview#at=listInvoices`);
+      await reference.enter(made);
+      const list = operation(made, 'listInvoices');
+      for (const type of ['text/csv', 'application/json']) {
+        await list.getByLabel('Answer as').selectOption(type);
+        await list.getByRole('button', { name: 'Send' }).click();
+        await list.getByText('No whole answer came').waitFor();
+        expect(await list.getByText('Saved as').count()).toBe(0);
+        expect(await list.innerText()).not.toContain('INV-');
+      }
+      expect(made.complaints.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([]);
+    } finally {
+      await site.close();
+    }
   });
 
   it('stays usable when its scripts come late, and says what it needs where there are none', async () => {

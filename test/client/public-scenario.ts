@@ -44,6 +44,11 @@ const held = await client.GET('/v1/invoices/{id}', {
   parseAs: 'text',
 });
 
+// Of a change, `op` tells the type of its record.
+const changes = given(await client.GET('/v1/invoices/changes', { params: { query: { limit: 2 } } }));
+const changed = changes.data.map((change) => (change.op === 'upsert' ? change.record.number : change.id));
+const gone: components['schemas']['InvoicesDeletion']['record'][] = changes.data.flatMap(({ op }) => (op === 'delete' ? [null] : []));
+
 const missing = await client.GET('/v1/invoices/{id}', { params: { path: { id: '999999' } } });
 const code: 'NOT_FOUND' | undefined = missing.error?.error.code === 'NOT_FOUND' ? missing.error.error.code : undefined;
 
@@ -56,6 +61,8 @@ await client.GET('/v1/invoices', { params: { query: { sort: 'customer' } } });
 await client.GET('/v1/orders', {});
 // @ts-expect-error: a record has no such field
 const unknownField: unknown = one.data.colour;
+// @ts-expect-error: a record that is gone has no fields
+const unsure = (change: (typeof changes.data)[number]): unknown => change.record.number;
 
 console.log(
   JSON.stringify({
@@ -65,6 +72,8 @@ console.log(
     walked: { ids: walked.length, distinct: new Set(walked).size },
     one: { id: one.data.id === walked[0], lines: one.data.lines?.map(({ quantity }) => quantity) },
     held: held.response.status,
+    changed,
+    gone: gone.length + (typeof unsure === 'function' ? 0 : 1),
     missing: { status: missing.response.status, code },
     unknownField: unknownField === undefined,
   }),

@@ -22,13 +22,12 @@ export function wireSchemaOf(schema: z.ZodType): Json {
 const list = (value: unknown): Json[] => (Array.isArray(value) ? (value as Json[]) : []);
 const number = (value: unknown, otherwise: number): number => (typeof value === 'number' ? value : otherwise);
 
-const instants = fc
-  .date({ min: new Date('2000-01-01T00:00:00Z'), max: new Date('2090-01-01T00:00:00Z'), noInvalidDate: true })
-  .map((at) => at.toISOString());
+const instantsWithin = (min: string, max: string) =>
+  fc.date({ min: new Date(min), max: new Date(max), noInvalidDate: true }).map((at) => at.toISOString());
+/** The beginning of a span of time may lie anywhere here, and its end in `laterInstants`. */
+export const instants = instantsWithin('2000-01-01T00:00:00Z', '2090-01-01T00:00:00Z');
 /** For what must lie ahead. */
-export const laterInstants = fc
-  .date({ min: new Date('2091-01-01T00:00:00Z'), max: new Date('2900-01-01T00:00:00Z'), noInvalidDate: true })
-  .map((at) => at.toISOString());
+export const laterInstants = instantsWithin('2091-01-01T00:00:00Z', '2900-01-01T00:00:00Z');
 const emails = fc.stringMatching(/^[a-z][a-z0-9]{0,8}@[a-z]{1,8}\.example$/);
 
 function texts(schema: Json): fc.Arbitrary<unknown> {

@@ -43,6 +43,8 @@ const mayImport: Record<string, Record<string, Access>> = {
   warehouse: { core: 'all', db: 'all', connectors: ['connector.ts'] },
   // Signing in and out leaves rows in the audit log, which has one writer.
   identity: { core: 'all', db: 'all', platform: ['audit.store.ts'] },
+  // Texts and plain data, in a thread that knows no more.
+  templates: { core: 'all' },
   // A request's credential becomes a principal before any feature sees it.
   http: { core: 'all', db: 'all', identity: 'all' },
   // What a run shows about a sync is told by mail, in the transaction that settles the run.
@@ -57,6 +59,7 @@ const mayImport: Record<string, Record<string, Access>> = {
     public: 'door',
     mail: 'door',
     sync: 'door',
+    templates: 'door',
     warehouse: ['tenant-schema.ts'], // an organization's room is made with it and measured for it
     gateways: ['dns.ts', 'model/model.ts', 'model/open-model.ts'], // records that prove control of a hostname; what answers for agents
     connectors: ['connector.ts', 'netsuite/connection.ts'], // the words of its errors, and which addresses are an account's
@@ -73,19 +76,29 @@ const mayImport: Record<string, Record<string, Access>> = {
     platform: ['organizations/organizations.service.ts'],
   },
   'config.ts': { core: 'all' },
-  // Publications left unfinished by a stopped process are taken up at the start; pending domains are looked at again.
+  // Publications left unfinished by a stopped process are taken up at the start; pending domains are looked at again; subscriptions are
+  // sent, and ended by the links of their mails.
   'app.ts': {
     core: 'all',
     http: 'all',
     identity: 'all',
-    platform: ['index.ts', 'agents/agent-work.ts', 'api-schemas/publication.ts', 'domains/recheck.ts'],
+    platform: [
+      'index.ts',
+      'agents/agent-work.ts',
+      'api-schemas/publication.ts',
+      'api-schemas/tend-indexes.ts',
+      'domains/recheck.ts',
+      'subscriptions/runner.ts',
+      'subscriptions/unsubscribe.ts',
+    ],
     mcp: ['server.ts'], // with its first message, since what stands behind it is large
     public: 'door',
     mail: 'door',
     sync: 'door',
   },
-  // What was counted of the last calls is brought to the database after the last one, before it closes.
-  'service.ts': { core: 'all', db: 'all', public: 'door', 'app.ts': 'all', 'config.ts': 'all' },
+  // What was counted of the last calls is brought to the database after the last one, before it closes. The server is made before the
+  // application, of the messages that this one wants.
+  'service.ts': { core: 'all', db: 'all', http: ['messages.ts', 'server.ts'], public: 'door', 'app.ts': 'all', 'config.ts': 'all' },
   // An operator's command does what no route does: it makes an organization and its first key without being anyone.
   'admin.ts': { core: 'all', db: 'all', http: ['fields.ts'], identity: 'all', platform: 'all', 'config.ts': 'all', 'service.ts': 'all' },
   'main.ts': { core: 'all', db: 'all', 'admin.ts': 'all', 'config.ts': 'all', 'service.ts': 'all', demo: ['demo.ts'] },
@@ -145,10 +158,12 @@ describe('the outside world', () => {
   });
 
   it('addresses that a customer typed are called through the guarded fetch', () => {
-    // The identity provider is the operator's, the demo's client calls its own service, and the clock watch wraps the guarded fetch.
+    // The identity provider and the models' providers are the operator's, the demo's client calls its own service, and the clock
+    // watch wraps the guarded fetch.
     expect(offending(src, /(?:await |return |= )fetch\(/)).toEqual([
       'src/connectors/netsuite/clock-watch.ts',
       'src/demo/management-client.ts',
+      'src/gateways/model/provider-fetch.ts',
       'src/identity/access-token.ts',
     ]);
   });
@@ -194,6 +209,7 @@ describe('files', () => {
       'src/platform/index.ts',
       'src/public/index.ts',
       'src/sync/index.ts',
+      'src/templates/index.ts',
     ]);
     expect(offending(src, /export \* from/)).toEqual([]);
   });

@@ -122,6 +122,8 @@ describe('a typed client of a published version', () => {
       walked: { ids: 12, distinct: 12 },
       one: { id: true, lines: [1.5] },
       held: 304,
+      changed: ['INV-1', 'INV-2'],
+      gone: 0,
       missing: { status: 404, code: 'NOT_FOUND' },
       unknownField: true,
     });

@@ -92,12 +92,30 @@ async function fillEveryTable(id: string): Promise<void> {
     const held = { message_id: newId(), agent_id: agentId, month: '2026-01-01', credits: 1, lease_until: '2126-01-01' };
     await tx('running_answers').insert({ ...turn, ...held });
     await tx('warehouse_sizes').insert({ ...own, bytes: 1, records: 1, measured_at: new Date() });
+    await tx('portal_field_mappings').insert({ ...own, id: newId(), record_type: 'invoice', fields: '[]' });
+    await tx('portal_sidebars').insert({ ...own, items: '[]' });
+    await tx('portal_pages').insert({ ...own, id: newId(), slug: 'x', title: 'x', blocks: '[]' });
+    await tx('portal_templates').insert({ ...own, id: newId(), key: 'x', kind: 'document', body: 'x' });
     const teamId = newId();
     await tx('teams').insert({ ...own, id: teamId, name: 'x' });
     await tx('team_members').insert({ ...own, team_id: teamId, user_id: user.user_id });
     const view = { name: 'x', record_type: 'invoice', columns: ['x'], visibility: 'team', team_id: teamId };
-    await tx('views').insert({ ...own, ...view, id: newId(), owner_id: user.user_id });
+    const viewId = newId();
+    await tx('views').insert({ ...own, ...view, id: viewId, owner_id: user.user_id });
+    await subscribe(tx, own, viewId, user.user_id);
   });
+}
+
+async function subscribe(tx: Tx, own: { organization_id: string }, viewId: string, ownerId: string): Promise<void> {
+  const [id, recipientId, slotId] = [newId(), newId(), newId()];
+  const row = { view_id: viewId, owner_id: ownerId, schedule: '0 7 * * *', timezone: 'UTC', format: 'csv' };
+  await tx('subscriptions').insert({ ...own, ...row, id });
+  await tx('subscription_recipients').insert({ ...own, id: recipientId, subscription_id: id, email: 'x@example.test' });
+  await tx('subscription_slots').insert({ ...own, id: slotId, subscription_id: id, trigger: 'manual', slot: new Date() });
+  const delivery = { subscription_id: id, slot_id: slotId, recipient_id: recipientId, message_id: newId(), status: 'queued' };
+  await tx('subscription_deliveries').insert({ ...own, ...delivery, id: newId() });
+  await tx('subscription_links').insert({ ...own, recipient_id: recipientId, title: 'x', token_hash: Buffer.from(id) });
+  await tx('mail_attachments').insert({ ...own, id: newId(), filename: 'x', content_type: 'text/csv', content: 'x' });
 }
 
 describe('roles', () => {
@@ -143,6 +161,7 @@ const definers = [
   'claim_agent_checks',
   'claim_due_domains',
   'claim_outgoing_mail',
+  'claim_subscription_slot',
   'claim_sync_run',
   'end_lost_answers',
   'ended_staged_runs',
@@ -151,6 +170,7 @@ const definers = [
   'find_identity',
   'find_invitation',
   'find_session',
+  'find_subscription_link',
   'invited',
   'link_identity',
   'memberships_of',
@@ -160,6 +180,8 @@ const definers = [
   'prune_drift_events',
   'prune_expired',
   'prune_mails',
+  'prune_subscriptions',
+  'scheduled_subscriptions',
   'scheduled_sync_configs',
   'unfinished_publications',
 ];

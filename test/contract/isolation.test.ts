@@ -59,7 +59,10 @@ type Side = {
   readonly id: string;
   readonly honest: Api;
   readonly careless: Api;
-  readonly ids: Record<'key' | 'schema' | 'config' | 'view' | 'agent' | 'conversation' | 'role' | 'team' | 'member', string>;
+  readonly ids: Record<
+    'key' | 'schema' | 'config' | 'view' | 'subscription' | 'agent' | 'conversation' | 'page' | 'template' | 'role' | 'team' | 'member',
+    string
+  >;
 };
 
 /** An organization with one of each. */
@@ -79,7 +82,9 @@ async function side(): Promise<Side> {
     key: await made('/api-keys', { name: 'Key' }),
     schema: await made('/api-schema', {}),
     config: await madeConfig(id),
-    view: await madeView(id),
+    ...(await madeSubscription(made, await madeView(id))),
+    page: await made('/portal/pages', { slug: 'page', title: 'Page' }),
+    template: await made('/portal/templates', { key: 'key', kind: 'document', body: 'Own words' }),
     ...(await madeConversation(id)),
     role: await made(`/organizations/${id}/roles`, { name: 'Clerk', permissions: [] }),
     team,
@@ -125,15 +130,32 @@ async function madeConversation(organizationId: string): Promise<{ agent: string
   return { agent, conversation };
 }
 
+async function madeSubscription(made: (path: string, body: object) => Promise<string>, view: string) {
+  const subscription = await made('/subscriptions', { viewId: view, schedule: '0 7 * * *', recipients: ['own@example.test'] });
+  return { view, subscription };
+}
+
 const listsOf = (id: string): string[] => [
-  ...['/api-keys', '/api-schema', '/sync-configs', '/sync-runs', '/teams', '/views', '/agents', '/conversations'],
+  ...[
+    '/api-keys',
+    '/api-schema',
+    '/sync-configs',
+    '/sync-runs',
+    '/teams',
+    '/views',
+    '/subscriptions',
+    '/agents',
+    '/conversations',
+    '/portal/pages',
+    '/portal/templates',
+  ],
   ...['members', 'roles', 'audit-log'].map((list) => `/organizations/${id}/${list}`),
 ];
 
 /** What one organization may ask of another's objects, named below its own id where the path has one. */
 const requestsFor = (
   own: string,
-  { key, schema, config, view, agent, conversation, role, team, member }: Side['ids'],
+  { key, schema, config, view, subscription, agent, conversation, page, template, role, team, member }: Side['ids'],
 ): [Method, string, object?][] => [
   ['get', `/api-keys/${key}`],
   ['patch', `/api-keys/${key}`, { name: 'taken over' }],
@@ -160,6 +182,18 @@ const requestsFor = (
   ['patch', `/conversations/${conversation}`, { title: 'taken over' }],
   ['delete', `/conversations/${conversation}`],
   ['delete', `/agents/${agent}`],
+  ['get', `/subscriptions/${subscription}`],
+  ['get', `/subscriptions/${subscription}/deliveries`],
+  ['post', `/subscriptions/${subscription}/send`],
+  ['patch', `/subscriptions/${subscription}`, { recipients: ['taken@example.test'] }],
+  ['delete', `/subscriptions/${subscription}`],
+  ['get', `/portal/pages/${page}`],
+  ['patch', `/portal/pages/${page}`, { title: 'taken over' }],
+  ['post', `/portal/pages/${page}/publish`, { revision: 1 }],
+  ['delete', `/portal/pages/${page}`],
+  ['get', `/portal/templates/${template}`],
+  ['patch', `/portal/templates/${template}`, { body: 'taken over' }],
+  ['delete', `/portal/templates/${template}`],
   ['get', `/organizations/${own}/roles/${role}`],
   ['patch', `/organizations/${own}/roles/${role}`, { name: 'taken over' }],
   ['delete', `/organizations/${own}/roles/${role}`],

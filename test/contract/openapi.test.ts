@@ -69,9 +69,9 @@ describe('the OpenAPI document', () => {
   });
 });
 
-/** With a tag that nobody knows and an example that isn't what it is one of. */
+/** One operation of it, with a tag that nobody knows and an example that isn't what it is one of. */
 function breakDescription(): typeof described {
-  const broken = structuredClone(described);
+  const broken = structuredClone({ ...described, paths: { '/whoami': described.paths['/whoami'] } }) as typeof described;
   const whoAmI = (broken.paths['/whoami'] as { get: oas30.OperationObject }).get;
   whoAmI.tags = ['Nowhere'];
   const content = (whoAmI.responses['200'] as oas30.ResponseObject).content?.['application/json'];

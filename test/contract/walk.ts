@@ -9,6 +9,7 @@ import { openKnex } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { errorHandler } from '../../src/http/errors.ts';
 import { routeRouter } from '../../src/http/express.ts';
+import { settled } from '../../src/http/first-headers.ts';
 import { requestLog } from '../../src/http/request-log.ts';
 import type { AnyRoute, Route } from '../../src/http/route.ts';
 import { agentsSettled } from '../../src/platform/agents/agent-work.ts';
@@ -62,7 +63,7 @@ export const addressOf = ({ path }: Pick<Route, 'path'>, params: Readonly<Record
 
 function plainApp(ctx: Ctx, routes: readonly AnyRoute[]): Express {
   const app = express();
-  app.use(requestLog(ctx.log, ctx.clock));
+  app.use(requestLog(ctx.log, ctx.clock), settled);
   app.use(
     platformBase,
     routeRouter(ctx, routes, async () => undefined),

@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
+import { newId } from '../../src/core/id.ts';
 import { openDb } from '../../src/db/connect.ts';
 import { toAppError } from '../../src/http/errors.ts';
 import { type Api, apiOf, base, codesOf } from '../setup/api.ts';
@@ -191,6 +192,35 @@ describe('bodies that are meant to hurt', () => {
       expect((await owner('get', `/api-keys?${key}=1`)).status).toBe(400);
     }
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
+  });
+
+  it('422 in plain sentences, whatever kind of value stands where another is asked for', async () => {
+    const problems = async (path: string, body: object) =>
+      (await owner('post', path, body)).body.error.details.map(
+        ({ path: at, message }: Record<string, string>) => `${at === '' ? '' : `${at} `}${message}`,
+      );
+    expect(await problems('/api-keys', { name: 7, scopes: { permissions: ['all'], versions: 'v1' }, expiresAt: true })).toEqual([
+      'name must be text',
+      'scopes.versions must be a list',
+      'scopes.permissions[0] must be one of: read, write',
+      'expiresAt must be an RFC 3339 instant with a zone',
+    ]);
+    expect(await problems('/api-keys', { name: '' })).toEqual(['name must have at least 1 character']);
+    expect(await problems('/api-keys', {})).toEqual(['name is missing']);
+    expect(await problems(`/api-schema/${newId()}/retire`, { undo: 'x' })).toEqual(['undo must be true or false']);
+    expect(await problems('/api-schema', { name: 5, endpoints: {} })).toEqual(['name must be "" or text', 'endpoints must be a list']);
+    expect(await problems('/api-schema', { name: 'x'.repeat(121) })).toEqual(['name must have at most 120 characters']);
+    const config = { name: 'x', recordType: 'invoice' };
+    expect(await problems('/sync-configs', { ...config, fields: [] })).toEqual(['fields must have at least 1 entry']);
+    expect(await problems('/sync-configs', { ...config, fields: ['ok', 'NO'] })).toEqual([
+      'fields[1] must be a field name of the record type',
+    ]);
+    expect(await problems('/sync-configs', { ...config, fields: 1, maxDeleteShare: 2 })).toEqual([
+      'fields must be "*" or a list',
+      'maxDeleteShare must be at most 1',
+    ]);
+    const connection = await owner('put', '/netsuite/connection', { accountId: '1234567', authentication: { method: 'basic' } });
+    expect(connection.body.error.details).toMatchObject([{ path: 'authentication.method', message: 'must be one of: oauth2, tba' }]);
   });
 
   it('names at most a hundred problems', async () => {

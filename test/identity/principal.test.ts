@@ -131,6 +131,10 @@ const groups: Partial<Record<RouteGroup, Pair>> = {
   },
   // A view over a record type that nobody syncs is refused, so a stored one is changed.
   Views: { read: (api) => api('get', '/views'), write: async (api) => api('patch', `/views/${await view()}`, { name: 'Other' }) },
+  'Portal Config': {
+    read: (api) => api('get', '/portal/pages'),
+    write: (api) => api('post', '/portal/pages', { slug: newId(), title: 'x' }),
+  },
   'API Keys': { read: (api) => api('get', '/api-keys'), write: (api) => api('post', '/api-keys', { name: 'x' }) },
   // An agent on a version that is not there is refused, so a stored one is changed.
   Agents: { read: (api) => api('get', '/agents'), write: async (api) => api('patch', `/agents/${await agent()}`, { name: newId() }) },

@@ -9,7 +9,7 @@ import { call, type McpSite, openMcpSite } from './fixture.ts';
 let site: McpSite;
 let secret: string;
 beforeAll(async () => {
-  site = await openMcpSite();
+  site = await openMcpSite({ records: false });
   secret = (await site.key(site.organization.id)).secret;
 });
 afterAll(() => site.close());
@@ -98,6 +98,23 @@ describe('messages', () => {
   ])('%s is an error of the protocol', async (_what, body, status, code) => {
     const response = await site.post(body, bearer(secret));
     expect([response.status, (await errorOf(response)).code]).toEqual([status, code]);
+  });
+
+  it('of the newest revision are refused by its own codes, and nothing can be subscribed to', async () => {
+    const send = (method: string, revision: string, params: object = {}) => {
+      const _meta = {
+        'io.modelcontextprotocol/protocolVersion': revision,
+        'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1.0.0' },
+        'io.modelcontextprotocol/clientCapabilities': {},
+      };
+      const headers = { ...bearer(secret), 'mcp-protocol-version': revision, 'mcp-method': method };
+      return site.post({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } }, headers);
+    };
+    expect((await (await send('tools/list', '2026-07-28')).json()) as object).toMatchObject({ result: { tools: expect.any(Array) } });
+    const unknown = await send('tools/list', '2027-01-01');
+    expect([unknown.status, (await errorOf(unknown)).code]).toEqual([400, -32_022]);
+    const listening = await send('subscriptions/listen', '2026-07-28', { notifications: {} });
+    expect((await errorOf(listening)).code).toBe(-32_603);
   });
 
   it('405, 406, 413 and 415 are answered as everywhere, under a request id', async () => {

@@ -1,5 +1,6 @@
 // A company with published versions and a person of it, the service in front of them, and the protocol's own client.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import type { Ctx } from '../../src/core/ctx.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { invoicesEndpoint, loadInvoices, publishVersion } from '../public/fixture.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
@@ -34,15 +35,20 @@ const many = Array.from({ length: 49 }, (_, index) => ({
 
 export type McpSite = Awaited<ReturnType<typeof openMcpSite>>;
 
-export async function openMcpSite() {
+async function publishRecords(ctx: Ctx, organizationId: string): Promise<void> {
+  await loadInvoices(ctx, organizationId, rows);
+  await publishVersion(ctx, organizationId, { version: 'v1', endpoints: [invoicesEndpoint, ...many] });
+  await publishVersion(ctx, organizationId, { version: 'v2', status: 'retired' });
+  await publishVersion(ctx, organizationId, { version: 'v3', status: 'deprecated', sunsetAt: '2027-01-01T00:00:00Z' });
+  await publishVersion(ctx, organizationId, { version: 'v4', status: 'draft' });
+}
+
+/** Records and versions only where they are looked at. */
+export async function openMcpSite({ records }: { records: boolean }) {
   const database: TestDatabase = await testDatabase();
   const { ctx } = database;
   const [organization, other] = [await makeOrganization(ctx, { name: 'Acme' }), await makeOrganization(ctx, { name: 'Other' })];
-  await loadInvoices(ctx, organization.id, rows);
-  await publishVersion(ctx, organization.id, { version: 'v1', endpoints: [invoicesEndpoint, ...many] });
-  await publishVersion(ctx, organization.id, { version: 'v2', status: 'retired' });
-  await publishVersion(ctx, organization.id, { version: 'v3', status: 'deprecated', sunsetAt: '2027-01-01T00:00:00Z' });
-  await publishVersion(ctx, organization.id, { version: 'v4', status: 'draft' });
+  if (records) await publishRecords(ctx, organization.id);
   const person = await makeMember(ctx, organization.id, ['view:read', 'sync:read', 'sync:create']);
   const site: SignInSite = await startSignInSite({ ctx, people: [{ id: 'person', email: person.email, name: 'Person', about: '' }] });
   const browser = openBrowser();

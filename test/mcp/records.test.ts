@@ -9,7 +9,7 @@ let site: McpSite;
 let client: Client;
 let rest: (path: string) => Promise<{ status: number; text: string; body: { error: Record<string, unknown> } }>;
 beforeAll(async () => {
-  site = await openMcpSite();
+  site = await openMcpSite({ records: true });
   const key = await site.key(site.organization.id);
   client = await site.connect(key.secret);
   const get = callerOf(site.app, { secret: key.secret, organizationId: site.organization.id });

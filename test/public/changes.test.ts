@@ -123,6 +123,27 @@ describe('GET /{version}/{resource}/changes', () => {
     expect(await page(rest.next)).toEqual({ data: [], next: rest.next, hasMore: false });
   });
 
+  it('tells of a record that came back as it is now, to those who were told of its end and to those who were not', async () => {
+    world.erp.put(40, { name: 'before' });
+    await world.sync();
+    const { next: held } = await page(null);
+    world.erp.records.delete('40');
+    await world.sync();
+    const gone = await page(held);
+    expect(gone.data).toMatchObject([{ op: 'delete', id: '40', record: null }]);
+    world.erp.put(40, { name: 'after' });
+    await world.sync();
+    for (const since of [held, gone.next])
+      expect((await page(since)).data).toMatchObject([{ op: 'upsert', id: '40', record: { name: 'after' } }]);
+    expect((await page(null)).data.filter(({ id }) => id === '40')).toMatchObject([{ op: 'upsert' }]);
+    // Changed and gone between two looks: only its end is told.
+    world.erp.put(40, { name: 'last' });
+    await world.sync();
+    world.erp.records.delete('40');
+    await world.sync();
+    expect((await page(gone.next)).data).toMatchObject([{ op: 'delete', id: '40' }]);
+  });
+
   it('has a tag: 304 until something is synced, and the same answer for the same place', async () => {
     const { next } = await page(null);
     const path = `/v1/things/changes?since=${next}`;

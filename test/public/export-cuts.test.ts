@@ -6,12 +6,16 @@ import pino from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Settings } from '../../src/core/settings.ts';
 import { openKnex } from '../../src/db/connect.ts';
+import { openUsage, type Usage } from '../../src/public/index.ts';
+import { openPace } from '../../src/public/pace.ts';
 import { openTurns } from '../../src/public/turns.ts';
+import { renewMetadata } from '../../src/sync/connection.ts';
 import { applyColumnChanges, dropRetiredTables } from '../../src/warehouse/table.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
+import { field, memoryErp, noSignal, syncWorld } from '../sync/fixture.ts';
 import { type Caller, callerOf, idsOf, loadInvoices, publicApp, publishVersion } from './fixture.ts';
 
 // More than the buffers of a connection hold, so that a caller who doesn't read brings everything to a halt.
@@ -20,6 +24,7 @@ const characters = 10_000;
 
 let database: TestDatabase;
 let admin: ReturnType<typeof openKnex>;
+let usage: Usage;
 let caller: Caller;
 let table: string;
 let schema: string;
@@ -29,7 +34,8 @@ const lines: string[] = [];
 
 async function fill(): Promise<string> {
   const made = await loadInvoices(database.ctx, caller.organizationId, []);
-  await database.ctx.db.data.query(
+  // By the one who has all the time of the world: this much may take longer than a read.
+  await admin.raw(
     `insert into ${schema}.${made} (id, generation, content_hash, f_tranid) select n, 1, '\\x00', repeat('x', ${characters}) from generate_series(1, ${count}) n`,
   );
   await database.ctx.db.data.query(`update ${schema}.record_state set row_count = ${count}`);
@@ -40,6 +46,7 @@ beforeAll(async () => {
   // A list that waits for anything longer than this is answered 503.
   database = await testDatabase({ settings: { readTimeoutMs: 1_000 } });
   admin = openKnex(database.address, null, 2);
+  usage = openUsage(database.ctx, { flushEveryMs: 3_600_000 });
   const { id } = await makeOrganization(database.ctx);
   caller = { organizationId: id, secret: (await makeKey(database.ctx, id)).secret };
   schema = tenantSchema(id);
@@ -53,6 +60,7 @@ afterEach(async () => {
   lines.length = 0;
 });
 afterAll(async () => {
+  await usage.stop();
   await admin.destroy();
   await database.close();
 });
@@ -61,25 +69,25 @@ async function serve(exports: Partial<Settings['exports']> = {}): Promise<number
   const { ctx } = database;
   const log = pino({}, { write: (line: string) => lines.push(line) });
   const settings = { ...ctx.settings, exports: { ...ctx.settings.exports, ...exports } };
-  const server = publicApp({ ...ctx, log, settings }).listen(0, '127.0.0.1');
+  const server = publicApp({ ...ctx, log, settings }, usage).listen(0, '127.0.0.1');
   servers.push(server);
   await once(server, 'listening');
   return (server.address() as AddressInfo).port;
 }
 
-function send(port: number, query: string, more = ''): Socket {
+function send(port: number, query: string, more = '', as = caller, resource = 'invoices'): Socket {
   const socket = connect(port, '127.0.0.1');
   sockets.push(socket);
   socket.on('error', () => undefined);
   socket.write(
-    `GET /api/public/v1/invoices${query} HTTP/1.1\r\nHost: x\r\nAccept: application/x-ndjson\r\n${more}Authorization: Bearer ${caller.secret}\r\nx-tenant-id: ${caller.organizationId}\r\n\r\n`,
+    `GET /api/public/v1/${resource}${query} HTTP/1.1\r\nHost: x\r\nAccept: application/x-ndjson\r\n${more}Authorization: Bearer ${as.secret}\r\nx-tenant-id: ${as.organizationId}\r\n\r\n`,
   );
   return socket;
 }
 
 /** Asks for the whole list and reads nothing but the first piece. */
-async function ask(port: number, query = '?fields=number', more = ''): Promise<{ socket: Socket; head: string }> {
-  const socket = send(port, query, more);
+async function ask(port: number, query = '?fields=number', more = '', as = caller, resource = 'invoices') {
+  const socket = send(port, query, more, as, resource);
   const [first] = (await once(socket, 'data')) as [Buffer];
   socket.pause();
   return { socket, head: first.toString().split('\r\n\r\n')[0] ?? '' };
@@ -108,6 +116,12 @@ const stalled = (wanted: number) =>
     const found = (await backends()).filter(({ wait }) => wait === 'ClientWrite');
     return found.length === wanted ? found : undefined;
   });
+/** Calls that were counted as failed so far. */
+async function failures(): Promise<number> {
+  await usage.flush();
+  const { rows } = await admin.raw<{ rows: { failed: string }[] }>('select sum(failed) as failed from api_key_usage');
+  return Number(rows[0]?.failed);
+}
 const logged = (message: string) => lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === message);
 
 describe('a caller', () => {
@@ -191,7 +205,24 @@ describe('a caller', () => {
     socket.destroy();
   });
 
-  it('who takes too little, or too long, is cut off', async () => {
+  it('of one organization has at most half of the turns and of the places, and keeps no other out', async () => {
+    const port = await serve({ running: 2, waiting: 2 });
+    const { socket } = await ask(port);
+    const more = [ask(port), ask(port)];
+    expect((await Promise.race(more)).head).toMatch(/^HTTP\/1.1 503 /);
+    const { id } = await makeOrganization(database.ctx);
+    const other = { organizationId: id, secret: (await makeKey(database.ctx, id)).secret };
+    await loadInvoices(database.ctx, id, [{ id: 1 }]);
+    await publishVersion(database.ctx, id);
+    const headers = { authorization: `Bearer ${other.secret}`, 'x-tenant-id': id, accept: 'application/x-ndjson' };
+    const asked = await fetch(`http://127.0.0.1:${port}/api/public/v1/invoices?fields=number`, { headers });
+    expect(await asked.text()).toBe('{"id":"1","number":null}\n');
+    socket.destroy();
+    expect((await Promise.all(more)).map(({ head }) => head.slice(0, 12)).sort()).toEqual(['HTTP/1.1 200', 'HTTP/1.1 503']);
+  });
+
+  it('who takes too little, or too long, is cut off, which counts as a failure', async () => {
+    const before = await failures();
     const slow = await ask(await serve({ slowMs: 100, slowestBytesPerSecond: 1_000_000_000 }));
     await until(async () => (logged('an export was cut off').length === 1 ? true : undefined));
     expect(endsCleanly(await rest(slow.socket))).toBe(false);
@@ -199,6 +230,7 @@ describe('a caller', () => {
     await until(async () => (logged('an export was cut off').length === 2 ? true : undefined));
     expect(endsCleanly(await rest(long.socket))).toBe(false);
     expect(logged('an export was cut off').map(({ reason }) => reason)).toEqual(['slow caller', 'time limit']);
+    expect((await failures()) - before).toBe(2);
   });
 });
 
@@ -248,6 +280,58 @@ describe('while an export stalls', () => {
     expect(await dropRetiredTables(database.ctx.db.control, schema, 0)).toBe(1);
   });
 
+  it('a sync gives its table new columns and swaps it: the one before gives way, the one meanwhile ends whole, and no list waits', async () => {
+    const world = await syncWorld(database.ctx, memoryErp());
+    const records = 10_050;
+    for (let id = 1; id <= records; id += 1) world.erp.put(id, { name: 'x'.repeat(2_500) });
+    expect(await world.sync()).toMatchObject({ status: 'succeeded' });
+    const fields = [{ name: 'name', source: 'name' }];
+    await publishVersion(database.ctx, world.organizationId, { endpoints: [{ name: 'things', recordType: 'thing', fields }] });
+    const reader = { organizationId: world.organizationId, secret: (await makeKey(database.ctx, world.organizationId)).secret };
+    const port = await serve();
+    const before = await ask(port, '', '', reader, 'things');
+    await stalled(1);
+    world.erp.fields = [...world.erp.fields, field('extra')];
+    await renewMetadata(world.tenant, world.erp.connector, noSignal);
+    const during = Promise.withResolvers<Awaited<ReturnType<typeof ask>>>();
+    world.erp.onCall = async ({ operation }) => {
+      if (operation !== 'readPage') return;
+      world.erp.onCall = () => undefined;
+      // Whoever was in the way of the new column is gone before the first page is read.
+      expect(logged('an export was cut off')).toMatchObject([{ reason: 'its table is wanted' }]);
+      during.resolve(await ask(port, '', 'Connection: close\r\n', reader, 'things'));
+      await stalled(1);
+    };
+    const get = callerOf(publicApp(database.ctx), reader);
+    const changes = (await get('/v1/things/changes?limit=1').expect(200)).body.next;
+    const generations: number[] = [];
+    let syncing = true;
+    const reading = (async () => {
+      while (syncing) generations.push(Number((await get('/v1/things?pageSize=1&fields=id').expect(200)).headers['x-data-generation']));
+    })();
+    const run = await world.sync();
+    expect(run).toMatchObject({ status: 'succeeded', generation: '2' });
+    expect((await world.state())?.activeTable).toBe('thing_2');
+    // The run has ended, and who stalls is still there.
+    await stalled(1);
+    expect(logged('an export was cut off')).toHaveLength(1);
+    await until(async () => (generations.at(-1) === 2 ? true : undefined));
+    syncing = false;
+    await reading;
+    expect(generations[0]).toBe(1);
+    // Whoever follows the changes of the old table begins again.
+    const { body } = await get(`/v1/things/changes?since=${changes}`).expect(410);
+    expect(body.error.message).toContain('loaded anew');
+    expect(endsCleanly(await rest(before.socket))).toBe(false);
+    const { socket, head } = await during.promise;
+    expect(head).toContain(`X-Total-Count: ${records}`);
+    expect(await dropRetiredTables(database.ctx.db.control, world.schema, 0)).toBe(0);
+    const text = await rest(socket);
+    expect(endsCleanly(text)).toBe(true);
+    expect(text.match(/"id":"\d+"/g)?.length).toBeGreaterThan(records - 100);
+    expect(await dropRetiredTables(database.ctx.db.control, world.schema, 0)).toBe(1);
+  });
+
   it('whoever must change its table has it soon: the export is cut off', async () => {
     const { socket } = await ask(await serve());
     await stalled(1);
@@ -265,19 +349,51 @@ describe('while an export stalls', () => {
 describe('turns', () => {
   const never = new AbortController().signal;
   it('are taken in order, given up by those who leave, and refused when too many wait or it takes too long', async () => {
-    const turns = openTurns({ running: 1, waiting: 2, limitMs: 20 });
-    const first = await turns.take(never);
+    const turns = openTurns({ running: 1, waiting: 3, limitMs: 20 });
+    const first = await turns.take('a', never);
     const leaving = new AbortController();
-    const second = turns.take(leaving.signal);
-    const third = turns.take(never);
-    await expect(turns.take(never)).rejects.toMatchObject({ status: 503, headers: { 'Retry-After': '30' } });
+    const second = turns.take('a', leaving.signal);
+    const third = turns.take('a', never);
+    await expect(turns.take('a', never)).rejects.toMatchObject({ status: 503, headers: { 'Retry-After': '30' } });
     leaving.abort();
     expect(await second).toBeUndefined();
     first?.();
     const end = await third;
     expect(end).toBeTypeOf('function');
-    await expect(turns.take(never)).rejects.toMatchObject({ status: 503 });
+    await expect(turns.take('a', never)).rejects.toMatchObject({ status: 503 });
     end?.();
-    expect(await turns.take(never)).toBeTypeOf('function');
+    expect(await turns.take('a', never)).toBeTypeOf('function');
   });
+
+  it('go round: whoever runs the least is next, and nobody has more than half of them or of the places', async () => {
+    const turns = openTurns({ running: 2, waiting: 6, limitMs: 10_000 });
+    const order: string[] = [];
+    const ends = new Map<string, () => void>();
+    const ask = (owner: string, name: string) =>
+      turns.take(owner, never).then((end) => {
+        order.push(name);
+        if (end !== undefined) ends.set(name, end);
+      });
+    const asked = ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1'].map((name) => ask(name.charAt(0), name));
+    await expect(turns.take('a', never)).rejects.toMatchObject({ status: 503 });
+    await Promise.all([asked[0], asked[4]]);
+    for (const [ending, begun] of [
+      ['a1', 6],
+      ['b1', 1],
+      ['c1', 5],
+      ['a2', 2],
+      ['a3', 3],
+    ] as const) {
+      ends.get(ending)?.();
+      await asked[begun];
+    }
+    expect(order).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3', 'a4']);
+  });
+});
+
+it('a caller who takes nothing any more is slow when one stretch of time has passed since, whatever it took before', () => {
+  const { lookEveryMs, isSlow } = openPace({ slowMs: 60_000, slowestBytesPerSecond: 10 });
+  expect(lookEveryMs).toBe(5_000);
+  expect(Array.from({ length: 12 }, (_, look) => isSlow(look === 0 ? 0 : 9_000))).not.toContain(true);
+  expect([isSlow(9_000), isSlow(9_599), isSlow(9_600)]).toEqual([false, true, false]);
 });

@@ -4,12 +4,19 @@ import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { copyOut, openMessages } from '../../src/db/copy-out.ts';
 import { bindDocument } from '../../src/public/bind.ts';
 import { readWanted } from '../../src/public/change-feed.ts';
 import { type CompiledEndpoint, compileSchema } from '../../src/public/compile.ts';
+import type { RowWriter } from '../../src/public/copy-rows.ts';
+import { openCsv } from '../../src/public/csv.ts';
 import { copyStatement } from '../../src/public/export-sql.ts';
+import { openJsonLines } from '../../src/public/json-lines.ts';
 import { planList } from '../../src/public/plan.ts';
+import { readQuery } from '../../src/public/request.ts';
 import { SchemaDocument } from '../../src/public/schema-document.ts';
+import type { Place } from '../../src/public/sql.ts';
+import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import {
@@ -47,8 +54,59 @@ const texts = [
   'é😀',
   'NULL',
 ];
+/** What a byte writer could mistake: escapes of COPY and JSON, control characters, separators beyond ASCII. */
+const pieces = [
+  '\\N',
+  'N',
+  '\\',
+  '"',
+  ',',
+  '\t',
+  '\n',
+  '\r',
+  '\b',
+  '\f',
+  '\v',
+  '\u0001',
+  '\u001f',
+  '\u007f',
+  '\u2028',
+  '\ufeff',
+  'é',
+  '😀',
+  "'",
+  '=1',
+  'x',
+];
+const nasty = fc.sample(fc.array(fc.constantFrom(...pieces), { minLength: 1, maxLength: 9 }), 29).map((parts) => `~${parts.join('')}`);
+const largest = '9007199254740992';
+const numbers = [
+  '0.00',
+  '1.500',
+  `-${largest}`,
+  `${largest}.5`,
+  '9007199254740993.000',
+  '-9007199254740993',
+  `${'9'.repeat(60)}.10`,
+  `0.${'0'.repeat(40)}1`,
+  'NaN',
+];
+const integers = [largest, '-9007199254740993', '9223372036854775807', '-9223372036854775808', '0'];
+const days = ['10000-01-01', '0044-03-15 BC', 'infinity', '0001-01-01'];
+const times = ['10000-01-01T00:00:00.5Z', '0044-03-15 01:02:03 BC', '-infinity', '1900-01-01T00:00:00.000001Z'];
 const pick = <T>(list: readonly T[], seed: number): T | null => list[seed % (list.length + Math.ceil(list.length / 2))] ?? null;
-const rows: InvoiceRow[] = Array.from({ length: 61 }, (_, index) => ({
+const odd: InvoiceRow[] = nasty.map((text, index) => ({
+  id: 100 + index,
+  tranid: text,
+  status: pick(['open', 'paid'], index),
+  total: pick(numbers, index),
+  seq: pick(integers, index),
+  trandate: pick(days, index),
+  lastmodified: pick(times, index),
+  entityName: nasty[nasty.length - 1 - index] ?? null,
+  lines: JSON.stringify([{ item: text, quantity: index / 2 }, { 'item.name': text }]),
+}));
+const usual: InvoiceRow[] = Array.from({ length: 61 }, (_, index) => ({
   id: index + 1,
   tranid: pick(texts, index * 7),
   status: pick(['open', 'paid'], index),
@@ -60,14 +118,16 @@ const rows: InvoiceRow[] = Array.from({ length: 61 }, (_, index) => ({
   entityName: pick(texts, index * 5),
   lines: pick(['[]', '[{"item":"a\\"b,c\\n","quantity":12345678901234567890.50}]'], index),
 }));
+const rows = [...usual, ...odd];
 
 let database: TestDatabase;
 let get: ReturnType<typeof callerOf>;
 let caller: Caller;
+let place: Place;
 beforeAll(async () => {
   database = await testDatabase({ settings: { corsOrigins: ['https://portal.example'] } });
   const { id } = await makeOrganization(database.ctx);
-  await loadInvoices(database.ctx, id, rows);
+  place = { schema: tenantSchema(id), table: await loadInvoices(database.ctx, id, rows) };
   await publishVersion(database.ctx, id);
   caller = { organizationId: id, secret: (await makeKey(database.ctx, id)).secret };
   get = callerOf(publicApp(database.ctx), caller);
@@ -113,8 +173,6 @@ function compiledEndpoint(): CompiledEndpoint {
   return endpoint;
 }
 
-const csvText = (value: unknown): string | null => (value === null ? null : Array.isArray(value) ? 'lines' : String(value));
-
 describe('an export', () => {
   it('holds what the pages hold, as NDJSON to the letter, as CSV to the value', async () => {
     const filters = [
@@ -136,7 +194,7 @@ describe('an export', () => {
         fc.constantFrom(...filters),
         fc.constantFrom(...sorts),
         fc.constantFrom('', 'order=desc'),
-        fc.constantFrom('', 'fields=number,lines', 'fields=number', 'fields=id'),
+        fc.constantFrom('', '', 'fields=number,lines', 'fields=id'),
         async (...parts) => {
           const query = parts.filter((part) => part !== '' && part !== 'customerName_starts_with=').join('&');
           const wanted = await walk(query);
@@ -155,8 +213,11 @@ describe('an export', () => {
           for (const [index, record] of records.entries()) {
             for (const [at, name] of names.entries()) {
               const value = values[index]?.[at] ?? null;
-              if (name === 'lines' || name === 'total') continue;
-              expect([name, value]).toEqual([name, csvText(record[name ?? ''])]);
+              // A number's digits are those of the same field as text; lines are the last field, and JSON text as it stands there.
+              const text = wanted[index] ?? '';
+              const lines = text.slice(text.indexOf(',"lines":') + ',"lines":'.length, -1);
+              const meant = name === 'lines' ? (lines === 'null' ? null : lines) : record[name === 'total' ? 'totalText' : (name ?? '')];
+              expect([name, value]).toEqual([name, meant === null ? null : String(meant)]);
             }
           }
         },
@@ -169,7 +230,7 @@ describe('an export', () => {
     const { text } = await wholeText('?fields=total,totalText,seq,paid,modified,number,lines&number=%22&number=&number=l1%0Al2', csv);
     expect(text.startsWith('id,number,total,totalText,seq,paid,modified,lines\r\n')).toBe(true);
     const lines = text.split('\r\n').slice(1, -1);
-    const wanted = rows.filter(({ tranid }) => tranid === '"' || tranid === '' || tranid === 'l1\nl2');
+    const wanted = usual.filter(({ tranid }) => tranid === '"' || tranid === '' || tranid === 'l1\nl2');
     expect(lines).toEqual(
       wanted.map(({ id, tranid, total, seq, paid, lastmodified, lines: held }) =>
         [
@@ -275,6 +336,111 @@ describe('a parameter whose name is off by one character', () => {
         expect(() => readWanted(query)).toThrow(/There is no parameter of this name/);
       }),
       { numRuns: 500 },
+    );
+  });
+});
+
+function written(writer: RowWriter, given: readonly Uint8Array[]): string {
+  const texts = [writer.head.toString()];
+  for (const piece of given) for (const made of writer.write(piece)) texts.push(made.toString());
+  return texts.join('');
+}
+
+describe('a form of rows', () => {
+  it('is the same wherever the rows are cut', async () => {
+    const ids = [1, 4, 9, 100, 103, 108, 117].map((id) => `id=${id}`).join('&');
+    const { text, settings, columns } = copyStatement(place, planList(compiledEndpoint(), readQuery(ids), { paged: false }));
+    const client = await database.ctx.db.exports.connect();
+    await client.query('begin');
+    await client.query(settings.text, [...settings.values]);
+    const { pieces: given, rowCount } = copyOut(client, text);
+    const chunks: Buffer[] = [];
+    for await (const chunk of given) chunks.push(Buffer.from(chunk));
+    await client.query('commit');
+    client.release();
+    expect(rowCount()).toBe(7);
+    const bytes = Buffer.concat(chunks);
+    for (const open of [() => openJsonLines(columns), () => openCsv(columns, { guardFormulas: true })]) {
+      const whole = written(open(), [bytes]);
+      expect(
+        written(
+          open(),
+          Array.from(bytes, (_, at) => bytes.subarray(at, at + 1)),
+        ),
+      ).toBe(whole);
+      for (let at = 0; at <= bytes.length; at += 1) expect(written(open(), [bytes.subarray(0, at), bytes.subarray(at)])).toBe(whole);
+    }
+  });
+
+  it('grows for what no piece holds, also when each byte becomes six', () => {
+    const columns = [{ name: 'id', kind: 'text' as const }];
+    const [long, short] = ['\u0001"\u000b'.repeat(70_000), 'x'];
+    const given = [long, short, long].map((text) => `${text.replaceAll('\v', '\\v')}\n`).join('');
+    const lines = [long, short, long].map((text) => `${JSON.stringify({ id: text })}\n`).join('');
+    const pieces = Array.from({ length: Math.ceil(given.length / 60_000) }, (_, at) =>
+      Buffer.from(given.slice(at * 60_000, (at + 1) * 60_000)),
+    );
+    expect(written(openJsonLines(columns), pieces) === lines).toBe(true);
+    const fields = [long, short, long].map((text) => (text === short ? text : `"${text.replaceAll('"', '""')}"`));
+    expect(written(openCsv(columns), pieces) === ['id', ...fields, ''].join('\r\n')).toBe(true);
+  });
+
+  it('keeps a spreadsheet from running a text, when it is told to, and leaves numbers, dates and nulls alone', () => {
+    const columns = (['text', 'number', 'date', 'json', 'digits'] as const).map((kind) => ({ name: `-${kind}`, kind }));
+    const row = (text: string) => Buffer.from(`${text}\t-1.50\t2026-01-31\t[]\t-7\n`);
+    const guarded = (text: string) => written(openCsv(columns, { guardFormulas: true }), [row(text)]).split('\r\n')[1];
+    const rest = ',-1.50,2026-01-31,[],-7';
+    const cases = [
+      ['=1+1', "'=1+1"],
+      ['+1', "'+1"],
+      ['-1', "'-1"],
+      ['@x', "'@x"],
+      ['\\t=1', "'\t=1"],
+      ['a=1', 'a=1'],
+      ['\\N', ''],
+      ['', '""'],
+      ['=A1,"x"', `"'=A1,""x"""`],
+    ];
+    for (const [given = '', meant] of cases) expect(guarded(given)).toBe(`${meant}${rest}`);
+    expect(written(openCsv(columns, { guardFormulas: true }), [row('\\r=1')])).toContain(`"'\r=1"${rest}`);
+    expect(written(openCsv(columns), [row('=1+1')])).toBe(`-text,-number,-date,-json,-digits\r\n=1+1${rest}\r\n`);
+    expect(openCsv(columns, { guardFormulas: true }).head.toString()).toBe("'-text,'-number,'-date,'-json,'-digits\r\n");
+  });
+});
+
+describe('the rows of a COPY', () => {
+  it('are found in the messages of the connection wherever those are cut', () => {
+    const message = (letter: string, body: string) => {
+      const header = Buffer.from(`${letter}....`);
+      header.writeUInt32BE(4 + Buffer.byteLength(body), 1);
+      return Buffer.concat([header, Buffer.from(body)]);
+    };
+    const row = fc.string({ maxLength: 12 });
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.constantFrom('d', 'd', 'N', 'S'), row), { maxLength: 8 }),
+        fc.array(fc.nat({ max: 120 })),
+        (sent, cuts) => {
+          const end = Buffer.concat([message('c', ''), message('C', 'COPY 1\0')]);
+          const all = Buffer.concat([message('H', '\0\0\0'), ...sent.map(([letter, body]) => message(letter, body)), end]);
+          const { take } = openMessages();
+          const edges = [0, ...cuts.map((cut) => Math.min(cut, all.length)).sort((a, b) => a - b), all.length];
+          let payload = '';
+          let rest: Buffer[] = [];
+          for (const [index, edge] of edges.slice(1).entries()) {
+            const piece = Buffer.from(all.subarray(edges[index], edge));
+            if (rest.length > 0) rest.push(piece);
+            else {
+              const taken = take(piece);
+              payload += taken.payload.toString('latin1');
+              if (taken.rest !== undefined) rest = [taken.rest];
+            }
+          }
+          const data = sent.filter(([letter]) => letter === 'd').map(([, body]) => body);
+          expect(payload).toBe(Buffer.from(data.join('')).toString('latin1'));
+          expect(Buffer.concat(rest)).toEqual(end);
+        },
+      ),
     );
   });
 });

@@ -6,12 +6,13 @@ import { newId } from '../../src/core/id.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { sessionCookie } from '../../src/http/authenticate.ts';
 import { errorHandler, unknownAddress } from '../../src/http/errors.ts';
+import { headersOf, settleHeaders } from '../../src/http/first-headers.ts';
 import { requestLog } from '../../src/http/request-log.ts';
 import {
   bindDocument,
   describeVersion,
   openUsage,
-  publicRouter,
+  publicHandler,
   readAvailable,
   SchemaDocument,
   type Usage,
@@ -226,9 +227,11 @@ export function publicApp(ctx: Ctx, usage: Usage = openUsage(ctx)): Express {
   app.use(requestLog(ctx.log, ctx.clock));
   app.use(
     '/api/public',
-    publicRouter(ctx, {
+    publicHandler(ctx, {
       usage,
       sessionCookie,
+      headersOf,
+      settleHeaders,
       referencePage: (_req, res) => {
         res.type('html').send('<!doctype html><title>reference</title>');
       },

@@ -1,9 +1,14 @@
 // The headers of answers: the same for HEAD, packed or not, for whom a browser may let read, and what they say of a version's end.
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, request, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
+import express from 'express';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { publicRouter } from '../../src/public/index.ts';
+import { openMessages } from '../../src/http/messages.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { callerOf, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from './fixture.ts';
@@ -98,6 +103,72 @@ describe('HEAD, gzip and CORS', () => {
   });
 });
 
+describe('the whole application', () => {
+  const safe = [
+    'content-security-policy',
+    'cross-origin-opener-policy',
+    'cross-origin-resource-policy',
+    'origin-agent-cluster',
+    'referrer-policy',
+    'strict-transport-security',
+    'x-content-type-options',
+    'x-dns-prefetch-control',
+    'x-download-options',
+    'x-frame-options',
+    'x-permitted-cross-domain-policies',
+    'x-request-id',
+    'x-xss-protection',
+  ];
+  const read = ['cache-control', 'etag', 'vary', 'x-data-generation', 'x-data-synced-at'];
+  const sent = ['connection', 'date', 'keep-alive'];
+  const full = ['content-length', 'content-type'];
+
+  /** As they stand on the wire, each as often as it is there. */
+  async function ask(server: Server, path: string, headers: Record<string, string> = {}) {
+    const { port } = server.address() as AddressInfo;
+    const asked = request({
+      host: '127.0.0.1',
+      port,
+      path,
+      headers: { 'x-request-id': 'asked-for-12', connection: 'keep-alive', ...headers },
+    });
+    const [answer] = (await once(asked.end(), 'response')) as [IncomingMessage];
+    await answer.resume().toArray();
+    const names = answer.rawHeaders.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase());
+    return { status: answer.statusCode, names: names.sort(), headers: answer.headers };
+  }
+
+  it('gives every answer the same first headers, once, whoever writes it', async () => {
+    const messages = openMessages();
+    const app = createApp(ctx, { messages });
+    const server = createServer(messages, app).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const caller = { authorization: String(get('/').get('authorization')), 'x-tenant-id': organizationId };
+    try {
+      const list = await ask(server, '/api/public/v1/invoices', caller);
+      expect(list).toMatchObject({ status: 200, names: [...safe, ...read, ...sent, ...full, 'link'].sort() });
+      expect(list.headers['x-request-id']).toBe('asked-for-12');
+      const held = await ask(server, '/api/public/v1/invoices', { ...caller, 'if-none-match': String(list.headers.etag) });
+      expect(held).toMatchObject({ status: 304, names: [...safe, ...read, ...sent].sort() });
+      const none = await ask(server, '/api/public/v1/none', caller);
+      expect(none).toMatchObject({ status: 404, names: [...safe, ...sent, ...full, 'cache-control', 'vary'].sort() });
+      expect(none.headers['cache-control']).toBe('no-store');
+      const elsewhere = await ask(server, '/nothing/here');
+      expect(elsewhere).toMatchObject({ status: 404, names: [...safe, ...sent, ...full, 'cache-control'].sort() });
+      const page = await ask(server, '/api/public/openapi/v1/preview');
+      expect(page.status).toBe(200);
+      expect(page.names).toEqual(expect.arrayContaining(safe));
+      expect(new Set(page.names).size).toBe(page.names.length);
+      // Requests are born as the application wants them, and know it.
+      expect(Object.getPrototypeOf(app.request)).toBe(express.request);
+      expect([app.request, app.response]).toEqual([messages.IncomingMessage.prototype, messages.ServerResponse.prototype]);
+    } finally {
+      server.close();
+      server.closeAllConnections();
+    }
+  });
+});
+
 describe('deprecation', () => {
   it('is announced with its sunset and the way to the successor', async () => {
     await publishVersion(ctx, organizationId, { version: 'v2', status: 'deprecated', sunsetAt: '2027-01-31T00:00:00Z' });
@@ -122,7 +193,6 @@ describe('deprecation', () => {
 
 describe('the door', () => {
   it('leaves the reference page to the page it is given, without a credential', async () => {
-    expect(publicRouter).toBeTypeOf('function');
     await supertest(publicApp(ctx)).get('/api/public/openapi/v77/preview').expect(200).expect('content-type', /html/);
   });
 });

@@ -3,10 +3,12 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TenantCtx } from '../../src/core/ctx.ts';
+import { openKnex } from '../../src/db/connect.ts';
 import { openRecords, type RecordQuery, type Records } from '../../src/public/index.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeOrganization } from '../setup/organization.ts';
+import { until } from '../setup/until.ts';
 import { bumpGeneration, type InvoiceRow, invoiceColumns, loadInvoices } from './fixture.ts';
 
 // Few different values: ties, nulls, numbers whose digits a binary float loses.
@@ -49,6 +51,11 @@ const query = (given: Partial<RecordQuery>): RecordQuery => ({
   ...given,
 });
 const everything = { page: 1, pageSize: 100 };
+const textOf = async (bytes: AsyncIterable<Buffer>): Promise<string> => {
+  let text = '';
+  for await (const piece of bytes) text += String(piece);
+  return text;
+};
 const idsOf = (text: string): number[] => (JSON.parse(text) as { id: string }[]).map(({ id }) => Number(id));
 const codes = (problems: readonly { path: string; code: string }[]) => problems.map(({ path, code }) => [path, code]);
 
@@ -95,6 +102,8 @@ describe('a list', () => {
             if (page * pageSize >= wanted.length) break;
           }
           expect(seen).toEqual(wanted.map(({ id }) => Number(id)));
+          const csv = await records.csv(tenant, { ...asked, columns: [] }, new AbortController().signal);
+          expect((await textOf(csv.bytes)).split('\r\n')).toEqual(['id', ...seen.map(String), '']);
         },
       ),
       { numRuns: 60 },
@@ -141,6 +150,24 @@ describe('a list', () => {
     for (const id of ['01', 'x', '', '99999999999999999999999'])
       expect(await records.get(tenant, 'invoice', id, ['tranid'])).toBeUndefined();
     expect(await records.get(tenant, 'customer', '1', ['tranid'])).toBeUndefined();
+  });
+
+  it('leaves connections to others, however many of an organization wait for it', async () => {
+    const admin = openKnex(database.address, null, 2);
+    const waiting = async (wanted: number) => {
+      const { rows: found } = await admin.raw<{ rows: object[] }>(
+        "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%record_state%'",
+      );
+      return found.length === wanted ? true : undefined;
+    };
+    const lock = await admin.transaction();
+    await lock.raw(`lock table ${tenantSchema(tenant.organizationId)}.${table} in access exclusive mode`);
+    const asked = Array.from({ length: 8 }, (_, index) => records.list(tenant, query({}), { page: index + 1, pageSize: 5 }));
+    await until(() => waiting(2));
+    expect((await sql<{ one: number }>('select 1 as one')).rows).toEqual([{ one: 1 }]);
+    await lock.rollback();
+    for (const found of await Promise.all(asked)) expect(found.total).toBe(rows.length);
+    await admin.destroy();
   });
 
   it('shows a publish at once', async () => {

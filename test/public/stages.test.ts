@@ -7,11 +7,12 @@ import { type CompiledEndpoint, compileSchema } from '../../src/public/compile.t
 import { nearestName } from '../../src/public/nearest.ts';
 import { acceptsGzip, chooseMediaType, knownTags } from '../../src/public/negotiate.ts';
 import { planList, planRecord } from '../../src/public/plan.ts';
-import { anchoredRanges, plainRanges } from '../../src/public/ranges.ts';
+import { anchoredRanges, carefulRanges, plainRanges } from '../../src/public/ranges.ts';
 import { readQuery, readTarget } from '../../src/public/request.ts';
 import { pageLinks } from '../../src/public/response.ts';
 import { SchemaDocument } from '../../src/public/schema-document.ts';
 import { listStatement, recordStatement } from '../../src/public/sql.ts';
+import { boundFor, isSteady } from '../../src/public/steady.ts';
 import { openTotals } from '../../src/public/totals.ts';
 import { openTrusted } from '../../src/public/trusted.ts';
 import { isDate, isRecordId, readValue } from '../../src/public/values.ts';
@@ -235,6 +236,52 @@ describe('the statement', () => {
   });
 });
 
+describe('the way to a page', () => {
+  const way = (query: string, total: number | undefined, rowCount = 1_000_000) =>
+    carefulRanges(plan(query), total, rowCount, 8_000).map(({ by, nulls }) => `${by} ${nulls}`);
+  it.each([
+    ['no filter', 'sort=total', 1_000_000, 'any any'],
+    ['the sorted column itself', 'date_after=2026-01-01&order=asc', 10, 'any any'],
+    ['an equality in the usual order', 'status=open', 10, 'any no'],
+    ['that and the sorted column', 'status=open&date_after=2026-01-01', 10, 'any no'],
+    ['another order than the usual one', 'status=open&sort=total', 200_000, '1024 any'],
+    ['several values', 'status=open&status=paid', 200_000, '1024 no'],
+    ['two equalities', 'status=open&paid=true', 200_000, '1024 no'],
+    ['what is left out', 'date_not=2026-01-01&order=asc', 900_000, '256 any'],
+    ['few of many', 'date_after=2026-01-01&sort=total', 5_000, 'sort any'],
+    ['hardly more', 'date_after=2026-01-01&sort=total', 5_001, '65536 any'],
+    ['none', 'date_after=2026-01-01&sort=total', 0, 'sort any'],
+    ['a later page', 'date_after=2026-01-01&sort=total&page=100', 49_000, 'sort any'],
+    ['nobody knows how many', 'date_after=2026-01-01&sort=total', undefined, '8192 any'],
+  ])('for %s', (_what, query, total, wanted) => {
+    expect(way(query, total)).toEqual([wanted]);
+  });
+
+  it('is free in a table that is no larger than what would be looked at', () => {
+    expect(way('status=open&sort=total', 600, 1_000)).toEqual(['512 any']);
+    expect(way('status=open&sort=total', 300, 1_000)).toEqual(['any any']);
+    expect(way('status=open&sort=total', undefined, 8_000)).toEqual(['any any']);
+  });
+
+  it('sorts what was selected, or looks among so many records, of which the index has picked out what it can', () => {
+    const text = (query: string, total: number) => {
+      const planned = plan(query);
+      return listStatement(place, planned, carefulRanges(planned, total, 1_000_000, 8_000), false)
+        .write()
+        .replaceAll(/\s+/g, ' ');
+    };
+    expect(text('status=open&total_gt=1', 200_000)).toContain(
+      `(select t.id from (select * from wh_x."invoice_1" as t where t."f_status" = $2::text and t."f_trandate" is not null
+        order by t."f_trandate" desc nulls first, t.id desc limit 1024) as t where t."f_total" > $3::numeric
+        order by t."f_trandate" desc nulls first, t.id desc limit $4::bigint offset $5::bigint)`.replaceAll(/\s+/g, ' '),
+    );
+    expect(text('total_gt=1', 10)).toContain(
+      `(select t.id from (select * from wh_x."invoice_1" as t where t."f_total" > $2::numeric offset 0) as t
+        order by t."f_trandate" desc nulls last, t.id desc limit $3::bigint offset $4::bigint)`.replaceAll(/\s+/g, ' '),
+    );
+  });
+});
+
 describe('the stretches of a page', () => {
   it('cover exactly its records, for any list with and without values to sort by', () => {
     const size = fc.nat({ max: 40 });
@@ -325,6 +372,32 @@ describe('nearest names', () => {
   });
 });
 
+describe('a plan for all values', () => {
+  const sorted = (query: string, changes: Partial<CompiledEndpoint> = {}) => {
+    const planned = plan(query);
+    return isSteady({ ...planned, endpoint: { ...planned.endpoint, ...changes } });
+  };
+  it.each(['', 'sort=total', 'date_after=2026-01-01', 'status=open', 'status=open&date_after=2026-01-01&order=asc'])(
+    'is right for "%s"',
+    (query) => expect(sorted(query)).toBe(true),
+  );
+  it.each([
+    'status=open&status=paid',
+    'status=open&sort=total',
+    'status=open&paid=true',
+    'status_not=open',
+    'number_starts_with=a',
+    'date_null=false',
+    'modified=2026-01-31',
+    'id=7',
+  ])('depends on the values in "%s"', (query) => expect(sorted(query)).toBe(false));
+  it('is not known where no version declared a filter or a sort', () => {
+    expect(sorted('status=open', { filters: new Map() })).toBe(false);
+    expect(sorted('sort=total', { sorts: new Map() })).toBe(false);
+  });
+  it('reads no further than a bound of few numbers', () => expect([1, 100, 101, 9_999].map(boundFor)).toEqual([100, 100, 1_000, 10_000]));
+});
+
 describe('what is trusted', () => {
   it('is read once until its time is over, counted from before the read', async () => {
     const clock = testClock();
@@ -351,6 +424,22 @@ describe('what is trusted', () => {
     expect(await trusted.get('key', async () => 'unused')).toBe('back');
     trusted.put('key', 'new', clock.monotonicMs());
     expect(await trusted.get('key', async () => 'unused')).toBe('new');
+  });
+
+  it('is at hand without waiting while it may be trusted, and younger when it was seen again', async () => {
+    const clock = testClock();
+    const trusted = openTrusted<{ n: number }>(clock, 1_000, 10_000);
+    const seen = { n: 1 };
+    const reading = trusted.get('key', async () => seen);
+    expect(trusted.held('key')).toBeUndefined();
+    await reading;
+    expect(trusted.held('key')).toBe(seen);
+    clock.advance(600);
+    trusted.put('key', seen, clock.monotonicMs());
+    clock.advance(999);
+    expect(trusted.held('key')).toBe(seen);
+    clock.advance(1);
+    expect(trusted.held('key')).toBeUndefined();
   });
 
   it('a total has one counter at a time', async () => {

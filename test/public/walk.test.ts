@@ -147,6 +147,72 @@ describe('tenants', () => {
   });
 });
 
+/** The endpoint as a published version has it, and the indexes it deserves. */
+function compiledInvoices() {
+  const document = SchemaDocument.parse({ endpoints: [{ ...invoicesEndpoint, defaultSort: { field: 'date', order: 'desc' } }] });
+  const bindings = bindDocument(document, { invoice: { label: 'Invoice', idType: 'integer', columns: invoiceColumns, hasData: true } });
+  const endpoint = compileSchema({ id: 'x', version: 'v1', bindings, ...document }).endpoints.get('invoices');
+  if (endpoint === undefined) throw new Error('no endpoint');
+  return { endpoint, indexes: indexesOf(document, bindings).get('invoice') ?? [] };
+}
+
+describe('plans', () => {
+  it('one for all values only where an index holds the list as a stretch, whatever the values', async () => {
+    const { endpoint, indexes } = compiledInvoices();
+    const schema = tenantSchema(organizationId);
+    const client = await database.ctx.db.data.connect();
+    const statementOf = (query: string) => {
+      const plan = planList(endpoint, readQuery(query));
+      const { write, values } = listStatement({ schema, table }, plan, plainRanges(plan), false);
+      return { text: write(), values: [...values] };
+    };
+    /** Prepared, and run more often than PostgreSQL tries plans made for the values. */
+    const runOften = async (name: string, queries: readonly string[]) => {
+      for (let round = 0; round < 4; round += 1) for (const query of queries) await client.query({ name, ...statementOf(query) });
+      const { rows: counts } = await client.query<{ generic: string }>(
+        'select generic_plans as generic from pg_prepared_statements where name = $1',
+        [name],
+      );
+      return Number(counts[0]?.generic);
+    };
+    const explain = async (name: string, query: string): Promise<string> => {
+      const values = statementOf(query).values.map((value) => `'${String(value)}'`);
+      const { rows: lines } = await client.query<{ 'QUERY PLAN': string }>(`explain (costs off) execute "${name}"(${values.join()})`);
+      return lines.map((line) => line['QUERY PLAN']).join('\n');
+    };
+    try {
+      await client.query('begin');
+      await client.query(
+        `insert into ${schema}.${table} (id, generation, content_hash, f_status, f_total, f_trandate)
+         select n, 1, '', case when n % 1000 = 0 then 'rare' else 'open' end, n, date '2020-01-01' + n % 2000 from generate_series(1000, 20999) as n`,
+      );
+      for (const [index, { method, expression }] of indexes.entries())
+        await client.query(`create index p_${index} on ${schema}.${table} using ${method} (${expression})`);
+      await client.query(`analyze ${schema}.${table}`);
+      const values = ['open', 'rare', 'absent'];
+      for (const [name, rest] of [
+        ['alone', 'order=desc'],
+        ['since', 'date_after=2024-06-01&order=asc&page=3'],
+      ] as const) {
+        const queries = values.map((status) => `status=${status}&${rest}`);
+        expect(await runOften(name, queries)).toBeGreaterThan(0);
+        const common = await explain(name, queries[0] ?? '');
+        expect(common).toMatch(/Index Only Scan.*\n.*Index Cond: \(\(f_status = \$\d\)/);
+        for (const query of queries.slice(1)) expect(await explain(name, query)).toBe(common);
+      }
+      // Sorted by something else, a rare value is found by its own index and sorted, a common one by walking the sort's.
+      const others = values.map((status) => `status=${status}&sort=total`);
+      expect(await runOften('skewed', others)).toBe(0);
+      expect(await explain('skewed', others[0] ?? '')).toMatch(/Filter: \(f_status = 'open'/);
+      expect(await explain('skewed', others[1] ?? '')).toMatch(/Index Cond: \(f_status = 'rare'/);
+      expect(await runOften('several', ['status=open&status=rare', 'status=open&status=absent'])).toBe(0);
+    } finally {
+      await client.query('rollback');
+      client.release(true);
+    }
+  });
+});
+
 describe('the indexes of a version', () => {
   it('can be used by the statements of its filters and sorts', async () => {
     const document = SchemaDocument.parse({ endpoints: [invoicesEndpoint] });

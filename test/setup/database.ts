@@ -20,7 +20,12 @@ export const testSettings: Settings = {
   rateLimitPerMinute: 10_000,
   allowSignup: false,
   session: { idleMs: 12 * 3_600_000, absoluteMs: 7 * 86_400_000 },
-  mail: { smtpUrl: null, from: 'Portal Service <portal@example.test>', outboxFolder: path.join(tmpdir(), 'portal-outbox') },
+  mail: {
+    smtpUrl: null,
+    from: 'Portal Service <portal@example.test>',
+    outboxFolder: path.join(tmpdir(), 'portal-outbox'),
+    mostAttachmentBytes: 10 << 20,
+  },
   dnsServers: [],
   agentCreditsPerMonth: 1_000,
   models: { names: [], anthropic: null, openAiCompatible: null },

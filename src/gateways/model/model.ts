@@ -89,3 +89,8 @@ export class ModelError extends Error {
     this.usage = options.usage ?? { inputTokens: 0, outputTokens: 0 };
   }
 }
+
+/** What ends an answer from this side; the same words whichever model gave it. */
+export const callerLeft = (): ModelError => new ModelError('aborted', 'The answer was broken off because nobody waited for it any more');
+export const tookTooLong = ({ timeMs }: ModelLimits): ModelError =>
+  new ModelError('limit-reached', `The answer took longer than its limit of ${Math.ceil(timeMs / 1_000)} seconds`);

@@ -2,7 +2,7 @@
 // loop is ours so that tokens, time and each tool's output are bounded over all steps; the library speaks the providers' formats.
 import { jsonSchema, type ModelMessage as LibraryMessage, streamText, type ToolSet, tool } from 'ai';
 import type { Clock } from '../../core/clock.ts';
-import { type Model, ModelError, type ModelEvent, type ModelRequest, type ModelUsage } from './model.ts';
+import { callerLeft, type Model, ModelError, type ModelEvent, type ModelRequest, type ModelUsage, tookTooLong } from './model.ts';
 import { cutOff, emptyAnswer, providerError } from './provider-errors.ts';
 import { openProviderFetch } from './provider-fetch.ts';
 import type { Provider } from './providers.ts';
@@ -168,17 +168,13 @@ export function openProviderModel({ clock }: { readonly clock: Clock }, name: st
     try {
       yield* steps(turn);
     } catch (error) {
-      throw withUsage(turn, request.signal.aborted ? callerLeft() : late.aborted ? tookTooLong(request) : error);
+      throw withUsage(turn, request.signal.aborted ? callerLeft() : late.aborted ? tookTooLong(request.limits) : error);
     } finally {
       left.abort();
     }
   }
   return { name, answer, check: (signal) => check(answer, signal) };
 }
-
-const callerLeft = (): ModelError => new ModelError('aborted', 'The answer was broken off because nobody waited for it any more');
-const tookTooLong = ({ limits }: ModelRequest): ModelError =>
-  limitReached(`The answer took longer than its limit of ${Math.ceil(limits.timeMs / 1_000)} seconds`);
 
 /** What was used until then, the broken step by estimate. */
 function withUsage(turn: Turn, error: unknown): ModelError {

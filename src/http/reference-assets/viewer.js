@@ -136,6 +136,14 @@ const sendHere = (headersOf, credentials) => (request) => {
   return Object.assign(request, { cache: 'no-store', credentials, redirect: 'error' });
 };
 
+/** Long lines are scrolled, which the keyboard can do only where it can go. */
+function letKeyboardScroll(element) {
+  const reach = () => {
+    for (const block of element.querySelectorAll('pre:not([tabindex])')) block.tabIndex = 0;
+  };
+  new MutationObserver(reach).observe(element, { childList: true, subtree: true });
+}
+
 const manyTags = 12;
 
 /**
@@ -145,6 +153,7 @@ const manyTags = 12;
 export function showReference(SwaggerUIBundle, element, { description, serverPath, headersOf, credentials = 'omit' }) {
   followColourScheme();
   element.hidden = false;
+  letKeyboardScroll(element);
   const tags = description.tags?.length ?? 0;
   SwaggerUIBundle({
     domNode: element.appendChild(document.createElement('div')),

@@ -87,14 +87,19 @@ export const apiKeyRoutes = [
     description:
       'Calls of the public interface by day, version and resource, newest day and most calls first. Noted every ten seconds, kept for 13 months.',
     params: IdParams,
-    query: z.strictObject({
-      ...pageFields,
-      from: Day.optional().describe('First day; by default 30 days up to today'),
-      to: Day.optional().describe('Last day; by default today'),
-      groupBy: usageGrouping,
-      version: z.string().min(1).max(100).optional(),
-      resource: z.string().min(1).max(100).optional(),
-    }),
+    query: z
+      .strictObject({
+        ...pageFields,
+        from: Day.optional().describe('First day; by default the 30 days up to the last one'),
+        to: Day.optional().describe('Last day; by default today'),
+        groupBy: usageGrouping,
+        version: z.string().min(1).max(100).optional(),
+        resource: z.string().min(1).max(100).optional(),
+      })
+      .refine(({ from, to }) => from === undefined || to === undefined || from <= to, {
+        path: ['to'],
+        error: 'must not be before "from"',
+      }),
     response: pageOf(UsageRow),
     handler: (ctx, { params, query: { page, pageSize, ...asked } }) => readUsage(ctx, params.id, { page, pageSize }, asked),
   }),

@@ -55,7 +55,7 @@ export const UsageRow = z
     succeeded: count.describe('Answered 2xx'),
     notModified: count.describe('Answered 304'),
     refused: count.describe('Answered 4xx'),
-    failed: count.describe('Answered 5xx'),
+    failed: count.describe('Answered 5xx, or broken off before the end'),
   })
   .meta({ id: 'ApiKeyUsage' });
 const usageGroups = ['day', 'version', 'resource'] as const;

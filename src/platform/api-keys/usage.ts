@@ -37,7 +37,10 @@ const view = (row: UsageRow) => {
 function usageQuery(tx: Tx, organizationId: string, keyId: string, { from, to, groupBy, version, resource }: UsageFilter) {
   const counted = tx('api_key_usage')
     .where({ organization_id: organizationId, api_key_id: keyId })
-    .whereRaw(`day >= coalesce(?::date, ${today} - ${usualDays - 1}) and day <= coalesce(?::date, ${today})`, [from ?? null, to ?? null])
+    .whereRaw(`day >= coalesce(:from::date, coalesce(:to::date, ${today}) - ${usualDays - 1}) and day <= coalesce(:to::date, ${today})`, {
+      from: from ?? null,
+      to: to ?? null,
+    })
     .groupBy(...groupBy)
     .select(...groupBy, ...kinds.map((kind) => tx.raw('sum(??)::bigint as ??', [kind, kind])));
   if (version !== undefined) counted.where({ version });

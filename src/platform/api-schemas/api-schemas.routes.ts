@@ -15,7 +15,8 @@ import {
 } from './api-schemas.schemas.ts';
 import * as service from './api-schemas.service.ts';
 import { deprecateApiSchema, listCallers, retireApiSchema } from './ending.ts';
-import { getPublication, plannedIndexes, startPublication } from './publication.ts';
+import { proveAgain } from './prove-again.ts';
+import { getPublication, plannedIndexes, startPublication, tendSoon } from './publication.ts';
 
 const group = 'API Keys';
 const versionLabel = z.string().regex(/^v[1-9]\d{0,5}$/, 'must be a version label such as v1');
@@ -147,6 +148,22 @@ export const apiSchemaRoutes = [
     handler: (ctx, { params }) => getPublication(ctx, params.id),
   }),
   defineRoute({
+    id: 'proveApiSchema',
+    group,
+    method: 'POST',
+    path: '/api-schema/{id}/prove',
+    permission: 'api-schema:publish',
+    summary: 'Try the reads of a version again',
+    description:
+      'For records that have grown since it was published; `records` says how many there were. The work goes on behind this answer, which is ' +
+      'the report so far: read it again until `madeAt` is newer. Nothing changes for callers.',
+    params: IdParams,
+    alsoAnswers: [422],
+    response: PublicationReport,
+    status: 202,
+    handler: (ctx, { params }) => proveAgain(ctx, params.id),
+  }),
+  defineRoute({
     id: 'createApiSchemaVersion',
     group,
     method: 'POST',
@@ -208,11 +225,16 @@ export const apiSchemaRoutes = [
     permission: 'api-schema:retire',
     summary: 'End a version: it answers 410',
     description:
-      'Names the keys that it answered in the last 30 days. `{"undo": true}` lets a retired version answer again, as deprecated.',
+      'Names the keys that it answered in the last 30 days. `{"undo": true}` lets a retired version answer again, as deprecated; after ' +
+      'more than a day its indexes are built again behind the answer, and its reads are slower until then.',
     params: IdParams,
     body: z.strictObject({ undo: z.boolean().default(false) }),
     example: { undo: false },
     response: RetiredSchema,
-    handler: (ctx, { params, body }) => retireApiSchema(ctx, params.id, body.undo),
+    handler: async (ctx, { params, body }) => {
+      const moved = await retireApiSchema(ctx, params.id, body.undo);
+      if (body.undo) tendSoon(ctx);
+      return moved;
+    },
   }),
 ];

@@ -98,6 +98,7 @@ export const PublicationReport = Publication.extend({
   madeAt: Instant.nullable().describe('Null while it goes on'),
   against: label.nullable().describe('The published version before; null for the first'),
   changes: z.array(Change).describe('Against that version'),
+  records: z.array(z.object({ resource: z.string(), rows: z.int() })).describe('How many there were when the reads were tried'),
   pairs: z.array(TriedPair).describe('Slowest first'),
 }).meta({ id: 'PublicationReport' });
 

@@ -10,6 +10,7 @@ import {
   bindDocument,
   type Change,
   compareVersions,
+  findPredecessor,
   type Problem,
   readAvailable,
   validateDocument,
@@ -148,15 +149,17 @@ async function readComparable(ctx: TenantCtx, id: string, against: string | unde
     const row = await getRow(tx, ctx, id);
     const other =
       against === undefined
-        ? await store.findPredecessor(tx, ctx.organizationId, row.version)
+        ? await findPredecessor(tx, ctx.organizationId, row.version)
         : await store.findVersion(tx, ctx.organizationId, against);
     return { row, other };
   });
 }
 
-const bindingsOf = (row: store.ApiSchemaRow, available: Available) => row.bindings ?? bindDocument(row, available);
+type Content = Pick<store.ApiSchemaRow, 'endpoints' | 'bindings'>;
 
-export function changesBetween(row: store.ApiSchemaRow, other: store.ApiSchemaRow | undefined, available: Available): Change[] {
+const bindingsOf = (row: Content, available: Available) => row.bindings ?? bindDocument(row, available);
+
+export function changesBetween(row: Content, other: Content | undefined, available: Available): Change[] {
   if (other === undefined) return [];
   return compareVersions(
     { endpoints: other.endpoints, bindings: bindingsOf(other, available) },

@@ -3,7 +3,7 @@ import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
 import type { Bindings, Change, EndpointDefinition, Proof } from '../../public/index.ts';
-import type { Publication } from './api-schemas.schemas.ts';
+import type { ProofSummary, Publication } from './api-schemas.schemas.ts';
 
 export type ApiSchemaRow = {
   id: string;
@@ -58,15 +58,6 @@ export const findSchema = async (tx: Tx, organizationId: string, id: string, loc
 export const findVersion = async (tx: Tx, organizationId: string, version: string): Promise<ApiSchemaRow | undefined> =>
   tx('api_schemas')
     .where({ organization_id: organizationId, version })
-    .first<ApiSchemaRow | undefined>(...columns);
-
-/** The published version right before this one, for comparison. */
-export const findPredecessor = async (tx: Tx, organizationId: string, version: string): Promise<ApiSchemaRow | undefined> =>
-  tx('api_schemas')
-    .where('organization_id', organizationId)
-    .whereNot('status', 'draft')
-    .whereRaw(`${byNumber} < ?`, [Number(version.slice(1))])
-    .orderByRaw(`${byNumber} desc`)
     .first<ApiSchemaRow | undefined>(...columns);
 
 /** Labels are counted on the organization, so that a deleted draft's label is never given again. */
@@ -127,6 +118,16 @@ export const setStatus = (tx: Tx, organizationId: string, id: string, status: Ap
       ...(status === 'deprecated' && { deprecated_at: tx.raw('coalesce(deprecated_at, now())') }),
     });
 
+/** Versions that need their indexes: those that answer, that are about to, or that ended less than a day ago and may come back. */
+export const versionsToServe = (tx: Tx, organizationId: string): Promise<Pick<ApiSchemaRow, 'endpoints' | 'bindings'>[]> =>
+  tx('api_schemas')
+    .where('organization_id', organizationId)
+    .whereRaw(
+      `(status in ('published', 'deprecated') or (status = 'retired' and updated_at > now() - interval '1 day')
+        or (status = 'draft' and publication ->> 'status' = 'running'))`,
+    )
+    .select<Pick<ApiSchemaRow, 'endpoints' | 'bindings'>[]>('endpoints', 'bindings');
+
 /** The endpoints over this record type of every version that is drafted or that callers may still use, newest version first. */
 export async function endpointsOfRecordType(
   tx: Tx,
@@ -164,6 +165,9 @@ export type ReportRow = {
   against: string | null;
   changes: readonly Change[];
   pairs: Proof['pairs'];
+  records: Proof['records'];
+  /** Null in reports from before proofs could be run again. */
+  proof: ProofSummary | null;
   made_at: Date;
 };
 
@@ -175,14 +179,36 @@ export const saveReport = (tx: Tx, organizationId: string, id: string, report: O
       ...report,
       changes: JSON.stringify(report.changes),
       pairs: JSON.stringify(report.pairs),
+      records: JSON.stringify(report.records),
+      proof: JSON.stringify(report.proof),
     })
     .onConflict('api_schema_id')
-    .merge(['revision', 'against', 'changes', 'pairs', 'made_at']);
+    .merge(['revision', 'against', 'changes', 'pairs', 'records', 'proof', 'made_at']);
+
+/** What trying its reads has shown anew; what changed for callers stays as it was. */
+export const renewReport = (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+  revision: number,
+  shown: Pick<ReportRow, 'pairs' | 'records' | 'proof'>,
+) =>
+  tx('publication_reports')
+    .insert({
+      organization_id: organizationId,
+      api_schema_id: id,
+      revision,
+      pairs: JSON.stringify(shown.pairs),
+      records: JSON.stringify(shown.records),
+      proof: JSON.stringify(shown.proof),
+    })
+    .onConflict('api_schema_id')
+    .merge(['pairs', 'records', 'proof', 'made_at']);
 
 export const findReport = async (tx: Tx, organizationId: string, id: string, revision: number): Promise<ReportRow | undefined> =>
   tx('publication_reports')
     .where({ organization_id: organizationId, api_schema_id: id, revision })
-    .first<ReportRow | undefined>('revision', 'against', 'changes', 'pairs', 'made_at');
+    .first<ReportRow | undefined>('revision', 'against', 'changes', 'pairs', 'records', 'proof', 'made_at');
 
 export const deleteReport = (tx: Tx, organizationId: string, id: string) =>
   tx('publication_reports').where({ organization_id: organizationId, api_schema_id: id }).delete();

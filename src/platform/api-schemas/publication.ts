@@ -3,13 +3,14 @@
 
 import type { Ctx, RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { notFound } from '../../core/errors.ts';
-import { inTransaction, type Tx } from '../../db/transaction.ts';
+import { inTransaction } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import {
   type Available,
   bindDocument,
   compareVersions,
   describeVersion,
+  findPredecessor,
   indexesOf,
   type Problem,
   type Proof,
@@ -24,6 +25,7 @@ import type { Publication } from './api-schemas.schemas.ts';
 import { checkRevision, getDraft, getRow, notReady, view } from './api-schemas.service.ts';
 import * as store from './api-schemas.store.ts';
 import { refusalsOf, slowestFirst, summaryOf } from './proof-report.ts';
+import { tendIndexes } from './tend-indexes.ts';
 
 const documentOf = (row: store.ApiSchemaRow): SchemaDocument => SchemaDocument.parse({ endpoints: row.endpoints });
 
@@ -81,9 +83,11 @@ export const getPublication = (ctx: RequestCtx, id: string) =>
     const report = await store.findReport(tx, ctx.organizationId, id, revision);
     return {
       ...publication,
+      proof: report?.proof ?? publication.proof,
       madeAt: report === undefined ? null : instant(report.made_at),
       against: report?.against ?? null,
       changes: [...(report?.changes ?? [])],
+      records: [...(report?.records ?? [])],
       pairs: slowestFirst(report?.pairs ?? []).map((pair) => ({ ...pair, trials: [...pair.trials] })),
     };
   });
@@ -91,8 +95,8 @@ export const getPublication = (ctx: RequestCtx, id: string) =>
 type InFlight = { readonly done: Promise<void>; readonly ending: AbortController };
 const inFlight = new WeakMap<Ctx['db'], Set<InFlight>>();
 
-/** Publications of this process, so that stopping can end them and wait. */
-function track(ctx: Pick<Ctx, 'db'>, start: (signal: AbortSignal) => Promise<void>): void {
+/** Publications of this process and what else goes on behind an answer, so that stopping can end them and wait. */
+export function track(ctx: Pick<Ctx, 'db'>, start: (signal: AbortSignal) => Promise<void>): void {
   const held = inFlight.get(ctx.db) ?? new Set();
   inFlight.set(ctx.db, held);
   const ending = new AbortController();
@@ -108,12 +112,6 @@ export async function stopPublications(ctx: Pick<Ctx, 'db'>): Promise<void> {
   await publicationsSettled(ctx);
 }
 
-/** The version that callers have so far, as it was published. */
-async function readPrevious(tx: Tx, ctx: TenantCtx, row: store.ApiSchemaRow) {
-  const before = await store.findPredecessor(tx, ctx.organizationId, row.version);
-  return before === undefined || before.bindings === null ? null : { ...before, bindings: before.bindings };
-}
-
 async function goLive(ctx: TenantCtx, row: store.ApiSchemaRow, publishedBy: string | null, proof: Proof): Promise<void> {
   const { id, revision } = row;
   const available = await readAvailable(ctx);
@@ -125,9 +123,11 @@ async function goLive(ctx: TenantCtx, row: store.ApiSchemaRow, publishedBy: stri
     const tooSlow = refusalsOf(proof, row.endpoints, ctx.settings.readTimeoutMs);
     const unready = validateDocument(document, available);
     const bindings = bindDocument(document, available);
-    const previous = await readPrevious(tx, ctx, row);
+    const previous = (await findPredecessor(tx, ctx.organizationId, row.version)) ?? null;
     const changes = previous === null || unready.length > 0 ? [] : compareVersions(previous, { ...document, bindings });
-    await store.saveReport(tx, ctx.organizationId, id, { revision, against: previous?.version ?? null, changes, pairs: proof.pairs });
+    const { pairs, records } = proof;
+    const against = previous?.version ?? null;
+    await store.saveReport(tx, ctx.organizationId, id, { revision, against, changes, pairs, records, proof: summary });
     const problems = [...unready, ...tooSlow];
     if (problems.length > 0) {
       const step = unready.length > 0 ? 'checking' : 'trying its reads';
@@ -206,6 +206,14 @@ const finishInBackground = (ctx: TenantCtx, id: string, publishedBy: string | nu
     finishPublication(ctx, id, publishedBy, signal).catch((error: unknown) =>
       ctx.log.error({ err: error, apiSchemaId: id }, 'the end of a publication could not be noted; the next start tries again'),
     ),
+  );
+
+/** Behind the answer: a version that came back has its indexes again. Should that be cut short, the hourly look goes on. */
+export const tendSoon = (ctx: TenantCtx): void =>
+  track(ctx, (signal) =>
+    tendIndexes(ctx, signal).catch((error: unknown) => {
+      if (!signal.aborted) ctx.log.warn({ err: error, organizationId: ctx.organizationId }, 'indexes are looked after again in an hour');
+    }),
   );
 
 /** Takes up what a stopped process left unfinished. */

@@ -43,18 +43,23 @@ export const auditLogRoutes = [
     summary: 'Who changed what, newest first',
     description: 'Every write leaves one entry. Entries are never changed, and are kept for ever.',
     params: IdParams,
-    query: z.strictObject({
-      ...pageFields,
-      action: z
-        .string()
-        .regex(/^[a-z-]{1,60}\.[a-z-]{1,60}$/, 'must be <resource>.<verb>')
-        .optional()
-        .describe('For example api-key.create'),
-      actorId: Id.optional(),
-      targetId: z.string().min(1).max(255).optional(),
-      after: queryInstant.optional(),
-      before: queryInstant.optional(),
-    }),
+    query: z
+      .strictObject({
+        ...pageFields,
+        action: z
+          .string()
+          .regex(/^[a-z-]{1,60}\.[a-z-]{1,60}$/, 'must be <resource>.<verb>')
+          .optional()
+          .describe('For example api-key.create'),
+        actorId: Id.optional(),
+        targetId: z.string().min(1).max(255).optional(),
+        after: queryInstant.optional(),
+        before: queryInstant.optional(),
+      })
+      .refine(({ after, before }) => after === undefined || before === undefined || after < before, {
+        path: ['before'],
+        error: 'must lie after "after"',
+      }),
     response: pageOf(AuditEntry),
     handler: (ctx, { query: { page, pageSize, ...filter } }) =>
       inTransaction(ctx, async (tx) => {

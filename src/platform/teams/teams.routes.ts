@@ -68,7 +68,7 @@ export const teamRoutes = [
     path: '/teams/{id}',
     permission: 'team:delete',
     summary: 'Delete a team',
-    description: 'Its members stay members of the organization.',
+    description: 'Its members stay members of the organization; views that were shared with it are seen by their owners alone.',
     params: IdParams,
     handler: (ctx, { params }) => service.deleteTeam(ctx, params.id),
   }),

@@ -99,6 +99,16 @@ export const viewRoutes = [
     params: IdParams,
     query: PageQuery,
     response: ViewRecords,
+    alsoAnswers: [422],
+    download: {
+      mediaType: 'text/csv',
+      description:
+        'All records of the view as a file by RFC 4180, without `page` and `pageSize`. Texts that a spreadsheet would take for a formula ' +
+        'get an apostrophe; numbers stay as they are. `X-Total-Count` tells how many there are, `X-View-Problems` which columns and sorts ' +
+        'do not work now; with a filter that does not, the answer is 422.',
+      example: 'id,tranid,foreigntotal\r\n7,INV-1007,-15.30\r\n',
+      open: (ctx, { params }, left) => service.openViewCsv(ctx, params.id, left),
+    },
     handler: (ctx, { params, query }) => service.readViewRecords(ctx, params.id, query),
   }),
 ];

@@ -14,7 +14,9 @@ export const ViewFilter = z
     operator: z.enum(operators).describe('As in the public interface; `null` takes true or false'),
     value: z
       .union([scalar, z.array(scalar).min(1).max(100)])
-      .describe('What fits the field. `eq` and `not` also take a list: any of, none of. Numbers with many digits go as text'),
+      .describe(
+        'What fits the field. `eq` and `not` also take a list, for one of them and for none of them. Numbers with many digits go as text',
+      ),
   })
   .meta({ id: 'ViewFilter' });
 export const ViewSort = z.strictObject({ field, direction: z.enum(['asc', 'desc']) }).meta({ id: 'ViewSort' });

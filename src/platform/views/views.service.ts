@@ -8,6 +8,7 @@ import { violates } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
+import type { OpenDownload } from '../../http/route.ts';
 import { openRecords, type QueryProblem, type RecordQuery } from '../../public/index.ts';
 import { writeAudit } from '../audit.store.ts';
 import type { ViewChanges, ViewInput, ViewShown } from './views.schemas.ts';
@@ -184,6 +185,24 @@ export const deleteView = (ctx: RequestCtx, id: string): Promise<void> =>
     if ((await store.deleteView(tx, ctx.organizationId, id)) === 0) throw notFound('View');
     await writeAudit(tx, ctx, { action: 'view.delete', target: { type: 'view', id }, changes: forAudit(row, { name: row.name }) });
   });
+
+/** A file has no place for words, so what a filter keeps back is refused; columns and sorts that are missing are told in a header. */
+export async function openViewCsv(ctx: RequestCtx, id: string, left: AbortSignal): Promise<OpenDownload> {
+  const view = await inTransaction(ctx, (tx) => getVisible(tx, ctx, id));
+  const { bytes, cut, total, problems, heldBack, syncedAt } = await openRecords(ctx).csv(ctx, queryOf(view), left);
+  if (heldBack) throw invalid('The view does not work at the moment', problems.map(inViewWords));
+  const missing = problems.map((problem) => `${inViewWords(problem).path} ${problem.code}`).join(', ');
+  return {
+    fileName: `${view.name}.csv`,
+    headers: {
+      'X-Total-Count': String(total),
+      ...(syncedAt !== null && { 'X-Data-Synced-At': syncedAt }),
+      ...(missing !== '' && { 'X-View-Problems': missing }),
+    },
+    bytes,
+    cut,
+  };
+}
 
 export async function readViewRecords(ctx: RequestCtx, id: string, page: PageQuery) {
   const view = await inTransaction(ctx, (tx) => getVisible(tx, ctx, id));

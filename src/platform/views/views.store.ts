@@ -24,9 +24,10 @@ export type ViewRow = {
 /** Who looks. `keeper`: looks after views whose owner left. */
 export type Viewer = { readonly userId: string; readonly keeper: boolean };
 
-const isVisible = `(v.owner_id = ? or v.visibility = 'organization' or (v.owner_id is null and ?::boolean) or (v.visibility = 'team' and exists
+/** SQL over `views v`, with the values of `whoLooks`. */
+export const isVisible = `(v.owner_id = ? or v.visibility = 'organization' or (v.owner_id is null and ?::boolean) or (v.visibility = 'team' and exists
   (select from team_members m where m.organization_id = v.organization_id and m.team_id = v.team_id and m.user_id = ?)))`;
-const whoLooks = ({ userId, keeper }: Viewer): Knex.RawBinding[] => [userId, keeper, userId];
+export const whoLooks = ({ userId, keeper }: Viewer): Knex.RawBinding[] => [userId, keeper, userId];
 
 const selectViews = (tx: Tx, organizationId: string) =>
   tx('views as v')

@@ -6,6 +6,8 @@ import { apiSchemaBuilders } from './api-schemas.ts';
 import { domainBuilders } from './domains.ts';
 import { netsuiteBuilders } from './netsuite.ts';
 import { invitedBuilders, organizationBuilders } from './organizations.ts';
+import { portalBuilders } from './portal.ts';
+import { subscriptionBuilders } from './subscriptions.ts';
 import { syncBuilders } from './syncs.ts';
 import { teamBuilders } from './teams.ts';
 import { viewBuilders } from './views.ts';
@@ -21,7 +23,9 @@ export const builderGroups: readonly BuilderGroup[] = [
   netsuiteBuilders,
   syncBuilders,
   viewBuilders,
+  subscriptionBuilders,
   apiKeyBuilders,
   apiSchemaBuilders,
   agentBuilders,
+  portalBuilders,
 ];

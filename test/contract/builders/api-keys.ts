@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { makeKey } from '../../setup/organization.ts';
-import { laterInstants } from '../arbitrary.ts';
+import { instants, laterInstants } from '../arbitrary.ts';
 import type { BuilderGroup, Fixture } from '../builder.ts';
 
 const ownKey = async ({ ctx, organization }: Fixture) => ({ params: { id: (await makeKey(ctx, organization.id)).id } });
+const dayOf = (instant: string): string => instant.slice(0, 10);
 /** Versions that a key names must exist; the fixture has none. */
 const fields = { 'body.expiresAt': fc.option(laterInstants), 'body.scopes.versions': fc.constant([]) };
 
@@ -13,7 +14,10 @@ export const apiKeyBuilders: BuilderGroup = {
     createApiKey: { build: ({ next }) => ({ body: { name: `Key ${next()}` } }), fields, repeatable: true },
     getApiKey: { build: ownKey },
     updateApiKey: { build: async (fixture) => ({ ...(await ownKey(fixture)), body: { name: 'Other' } }), fields },
-    getApiKeyUsage: { build: ownKey },
+    getApiKeyUsage: {
+      build: ownKey,
+      fields: { 'query.from': instants.map(dayOf), 'query.to': laterInstants.map(dayOf) },
+    },
     deleteApiKey: { build: ownKey },
     rotateApiKey: { build: async (fixture) => ({ ...(await ownKey(fixture)), body: { gracePeriodSeconds: 60 } }), repeatable: true },
   },

@@ -79,6 +79,7 @@ export const apiSchemaBuilders: BuilderGroup = {
       fields: { 'body.revision': asBuilt },
     },
     getApiSchemaPublication: { build: liveOf },
+    proveApiSchema: { build: liveOf },
     createApiSchemaVersion: { build: draftOf },
     diffApiSchema: {
       build: async (fixture) => ({ query: { against: (await insertVersion(fixture, 'draft')).version }, ...(await draftOf(fixture)) }),

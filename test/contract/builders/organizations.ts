@@ -4,6 +4,7 @@ import { newId } from '../../../src/core/id.ts';
 import { rolePermissions } from '../../../src/core/permissions.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { makeKey, makeMember, makeOrganization } from '../../setup/organization.ts';
+import { instants, laterInstants } from '../arbitrary.ts';
 import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
 
 const own = ({ organization }: Fixture) => ({ id: organization.id });
@@ -79,7 +80,7 @@ export const organizationBuilders: BuilderGroup = {
     listPermissions: { build: (fixture) => ({ params: own(fixture) }) },
     listAuditLog: {
       build: (fixture) => ({ params: own(fixture), query: { actorId: fixture.owner.id } }),
-      fields: { 'query.action': fc.constant('role.create') },
+      fields: { 'query.action': fc.constant('role.create'), 'query.after': instants, 'query.before': laterInstants },
     },
     listInvitations: { build: (fixture) => ({ params: own(fixture) }) },
     createInvitation: {

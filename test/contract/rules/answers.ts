@@ -8,6 +8,9 @@ import type { Sent } from '../builder.ts';
 import type { Answer } from '../http.ts';
 import { isWrite, missingBuilder, rightful, type Site, type Walk } from '../walk.ts';
 
+/** How the validator speaks where nobody else does. */
+const rawWords = /^(Invalid|Too |Unrecognized|Unknown |No matching)|\bexpected\b|\breceived\b/;
+
 /** What holds for any answer of an operation, good or bad. */
 export function answerProblems(walk: Walk, route: Route, answer: Answer): string[] {
   const problems: string[] = [];
@@ -19,6 +22,8 @@ export function answerProblems(walk: Walk, route: Route, answer: Answer): string
     problems.push('names another request id in its body than in its header');
   if (answer.status !== 401 && (answer.headers['ratelimit'] === undefined || answer.headers['ratelimit-policy'] === undefined))
     problems.push(`${answer.status} has no RateLimit headers`);
+  const unplain = (answer.body?.error?.details ?? []).find(({ message }: { message: string }) => rawWords.test(message));
+  if (unplain !== undefined) problems.push(`says in no plain words: ${unplain.message}`);
   if ([...walk.secrets].some((secret) => answer.text.includes(secret))) problems.push('its answer holds a secret');
   return problems;
 }

@@ -330,11 +330,22 @@ describe('GET /api-keys/{id}/usage', () => {
       );
     expect(await brief('&groupBy=resource')).toEqual(['null null invoices 118', 'null null null 8']);
     expect(await brief('&groupBy=version,day&version=v1')).toEqual(['2026-01-31 v1 null 19']);
+    const days = async (query: string) =>
+      (await owner('get', `/api-keys/${id}/usage?${query}&groupBy=day`)).body.data.map(
+        (one: Record<string, unknown>) => `${one['day']} null null ${one['requests']}`,
+      );
     const later = await owner('get', `/api-keys/${id}/usage?from=2026-02-01&to=2026-02-01&groupBy=day`);
     expect(later.body.data.map(({ requests }: { requests: number }) => requests)).toEqual([107]);
     expect(await brief('&groupBy=version&version=v2')).toEqual(['null v2 null 100']);
     expect(await brief('&pageSize=1&page=3')).toEqual(['2026-01-31 v1 invoices 18']);
     expect((await owner('get', `/api-keys/${id}/usage`)).body.data).toEqual([]);
+    expect(await brief('&groupBy=day')).toEqual(await days('to=2026-02-10'));
+    expect(await days('to=2026-03-02')).toEqual(['2026-02-01 null null 107']);
+    const backwards = await owner('get', `/api-keys/${id}/usage?from=2026-02-02&to=2026-02-01`);
+    expect([backwards.status, backwards.body.error.details]).toEqual([
+      400,
+      [{ path: 'to', code: 'custom', message: 'must not be before "from"' }],
+    ]);
     for (const wrong of ['groupBy=hour', 'groupBy=', 'from=2026-02-30', 'from=0000-01-01', 'until=2026-01-01'])
       expect([wrong, (await owner('get', `/api-keys/${id}/usage?${wrong}`)).status]).toEqual([wrong, 400]);
   });

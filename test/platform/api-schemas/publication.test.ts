@@ -7,7 +7,7 @@ import { openDb, openKnex } from '../../../src/db/connect.ts';
 import { publicationsSettled, resumePublications, stopPublications } from '../../../src/platform/api-schemas/publication.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { loadInvoices } from '../../public/fixture.ts';
-import { type Api, apiOf } from '../../setup/api.ts';
+import { type Api, apiOf, codesOf } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
@@ -91,6 +91,28 @@ describe('GET /api-schema/{id}/publication', () => {
       ['rare', 1],
       ['absent', 0],
     ]);
+  });
+
+  it('is made anew when records have grown, and says over how many', async () => {
+    const made = await published();
+    const report = async () => (await owner('get', `/api-schema/${made.id}/publication`)).body;
+    const before = await report();
+    expect(before.records).toEqual([{ resource: 'invoices', rows: 200 }]);
+    const unread = await draft();
+    expect(codesOf(await owner('post', `/api-schema/${unread.id}/prove`))).toEqual(['illegal_transition']);
+    // More than few records, of which each pair is tried; and no read is allowed to take any time.
+    const grown = { ...database.ctx, settings: { ...testSettings, proof: { ...testSettings.proof, warnMs: 0, fewRecords: 199 } } };
+    const again = await apiOf(createApp(grown), secret)('post', `/api-schema/${made.id}/prove`);
+    expect([again.status, again.body]).toEqual([202, before]);
+    await publicationsSettled(database.ctx);
+    const after = await report();
+    expect(Date.parse(after.madeAt)).toBeGreaterThanOrEqual(Date.parse(before.madeAt));
+    expect(after).toMatchObject({ status: 'succeeded', records: before.records, changes: before.changes, against: before.against });
+    expect([before.proof.tried < before.proof.pairs, after.proof.tried]).toEqual([true, after.proof.pairs]);
+    expect(after.pairs).toHaveLength(after.proof.pairs);
+    expect(after.proof.warnings.length).toBeGreaterThan(0);
+    const rows = await admin('audit_log').where({ action: 'api-schema.prove', target_id: made.id });
+    expect(rows).toHaveLength(1);
   });
 
   it('refuses a version with a read that callers would never see the end of, and says what to change', async () => {

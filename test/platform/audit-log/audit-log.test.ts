@@ -61,7 +61,8 @@ describe('GET /organizations/{id}/audit-log', () => {
   });
 
   it('400 for what is no filter, 403 without audit:read', async () => {
-    for (const query of ['action=team', 'action=', 'actorId=x', 'after=yesterday', 'before=2020-01-01', 'targetId=', 'q=x'])
+    const backwards = 'after=2026-01-02T00:00:00Z&before=2026-01-01T00:00:00Z';
+    for (const query of ['action=team', 'action=', 'actorId=x', 'after=yesterday', 'before=2020-01-01', backwards, 'targetId=', 'q=x'])
       expect([query, (await read(`?${query}`)).status]).toEqual([query, 400]);
     const blind = await w.join(['team:read']);
     expect((await read('', blind)).body.error.message).toBe('Missing required permission: audit:read');

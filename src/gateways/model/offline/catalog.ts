@@ -24,6 +24,8 @@ export type Resource = {
   /** Fields by the words for them, the longest words first. Several fields where the words don't tell which. */
   readonly phrases: readonly (readonly [string, readonly Field[]])[];
   readonly defaultSort: string;
+  /** Ids are whole numbers, so that nothing else is looked for among them. */
+  readonly hasWholeIds: boolean;
 };
 
 const kinds: Readonly<Record<string, Field['kind']>> = {
@@ -87,6 +89,7 @@ export function resourceOf(described: DescribedResource): Resource {
     fields: own,
     phrases: phrasesOf(fields.filter(([, { name }]) => name !== 'id')),
     defaultSort: described.defaultSort.field,
+    hasWholeIds: described.fields.some(({ name, description }) => name === 'id' && description.includes('whole number')),
   };
 }
 
@@ -116,10 +119,12 @@ export function markFields(text: string, { phrases }: Resource): { readonly text
   return { text: marked, named };
 }
 
-/** The day that a record is dated by; undefined where the version leaves open which. */
+/** The day that a record is dated by; undefined where the version leaves open which. When it was last changed is none. */
 export function mainDay({ fields, defaultSort }: Resource): Field | undefined {
   const days = fields.filter(({ kind }) => kind === 'day');
-  return days.find(({ name }) => name === 'date') ?? days.find(({ name }) => name === defaultSort) ?? only(days);
+  const own = ({ name }: Field): boolean => !/modif|chang|updat/i.test(name);
+  const main = days.find(({ name }) => name === 'date') ?? days.find(({ name }) => name === defaultSort) ?? only(days);
+  return main !== undefined && own(main) ? main : undefined;
 }
 
 /** What a record is worth; undefined where the version leaves open which. */

@@ -90,12 +90,18 @@ export function readJson(text: string): unknown {
   }
 }
 
+/** What was left out could be what a question is about, so a part is not used. */
+function whole<T extends object>(described: T): T {
+  if ('cut' in described) throw new ToolRefused('the description of this version is too long for the built-in model');
+  return described;
+}
+
 export function openData(call: CallTool): Data {
   const ask = async <T>(schema: z.ZodType<T>, name: string, input: Readonly<Record<string, unknown>>): Promise<T> =>
     parse(schema, await call(name, input));
   return {
-    resources: async () => (await ask(Resources, 'describe', {})).resources,
-    describe: (resource) => ask(Resource, 'describe', { resource }),
+    resources: async () => whole(await ask(Resources, 'describe', {})).resources,
+    describe: async (resource) => whole(await ask(Resource, 'describe', { resource })),
     aggregate: (question) => ask(Figures, 'aggregate', question),
     groups: (question) => ask(Groups, 'aggregate', question),
     list: async ({ resource, filters, sort, order, pageSize, fields }) => {

@@ -30,7 +30,7 @@ const monthsFrom = (yearNumber: number, monthIndex: number, count: number): DayS
 
 function relative(words: string, today: string): DaySpan | undefined {
   const [yearNumber = 0, monthNumber = 0] = today.split('-').map(Number);
-  const back = words.startsWith('this') ? 0 : 1;
+  const back = words.startsWith('this') ? 0 : words.startsWith('next') ? -1 : 1;
   if (words === 'today') return { from: today, to: today };
   if (words === 'yesterday') return { from: addDays(today, -1), to: addDays(today, -1) };
   if (words.endsWith('week')) {
@@ -58,11 +58,15 @@ const forms: readonly Form[] = [
   form('(?<year>\\d{4})-(?<month>\\d{2})-(?<day>\\d{2})', (g) => oneDay(Number(g['year']), Number(g['month']) - 1, Number(g['day']))),
   form(`${day} (?:of )?${month},? ${year}`, (g) => oneDay(Number(g['year']), monthIndexOf(g['month'] ?? ''), Number(g['day']))),
   form(`${month} ${day},? ${year}`, (g) => oneDay(Number(g['year']), monthIndexOf(g['month'] ?? ''), Number(g['day']))),
-  form(`${month},? (?:of )?${year}`, (g) => monthsFrom(Number(g['year']), monthIndexOf(g['month'] ?? ''), 1)),
+  form(`(?<!\\d(?:st|nd|rd|th)? (?:of )?)${month},? (?:of )?${year}`, (g) =>
+    monthsFrom(Number(g['year']), monthIndexOf(g['month'] ?? ''), 1),
+  ),
   form(`${year}-(?<month>\\d{2})`, (g) => monthsFrom(Number(g['year']), Number(g['month']) - 1, 1)),
   form(`q(?<quarter>[1-4]),? (?:of )?${year}`, (g) => monthsFrom(Number(g['year']), Number(g['quarter']) * 3 - 3, 3)),
   form('(?:the )?(?:last|past) (?<days>\\d{1,4}) days', (g, today) => ({ from: addDays(today, 1 - Number(g['days'])), to: today })),
-  form('(?<words>today|yesterday|(?:this|last|previous) (?:week|month|quarter|year))', (g, today) => relative(g['words'] ?? '', today)),
+  form('(?<words>today|yesterday|(?:this|last|previous|next) (?:week|month|quarter|year))', (g, today) =>
+    relative(g['words'] ?? '', today),
+  ),
   form(`${beforeYear}${year}`, (g) => monthsFrom(Number(g['year']), 0, 12)),
 ];
 

@@ -62,6 +62,9 @@ async function addNumber(draft: Draft, field: Field, suffix: Comparison, value: 
   return '<~n>';
 }
 
+/** The field that a comparison follows, if it follows one: what is said of lines is not said of the record. */
+const numberOf = '(?:{F:f} {glue}|(?<!<f\\d+> {glue}))';
+
 async function takeNumbers(draft: Draft): Promise<void> {
   const compared = async (groups: Groups): Promise<string | undefined> => {
     const { f, g, op = '', n = '', m } = groups;
@@ -77,12 +80,12 @@ async function takeNumbers(draft: Draft): Promise<void> {
   };
   await takeAll(
     draft,
-    rule('(?:{F:f} {glue})?between {N:n} and {N:m}(?: {F:g}(?! (?:after|before|since|on|in|from|between|until|by|<d)))?'),
+    rule(`${numberOf}between {N:n} and {N:m}(?: {F:g}(?! (?:after|before|since|on|in|from|between|until|by|<d)))?`),
     compared,
   );
   await takeAll(
     draft,
-    rule(`(?:{F:f} {glue})?(?<!not )(?<op>${anyComparison}) {N:n}(?: {F:g}(?! (?:after|before|since|on|in|from|between|until|by|<d)))?`),
+    rule(`${numberOf}(?<!not )(?<op>${anyComparison}) {N:n}(?: {F:g}(?! (?:after|before|since|on|in|from|between|until|by|<d)))?`),
     compared,
   );
   const flipped: Readonly<Record<string, string>> = {
@@ -93,7 +96,7 @@ async function takeNumbers(draft: Draft): Promise<void> {
     lower: 'at most',
     below: 'at most',
   };
-  await takeAll(draft, rule('(?:{F:f} {glue})?{N:n} or (?<op>more|higher|above|less|lower|below)'), (groups) =>
+  await takeAll(draft, rule(`${numberOf}{N:n} or (?<op>more|higher|above|less|lower|below)`), (groups) =>
     compared({ ...groups, op: flipped[groups['op'] ?? ''] }),
   );
 }
@@ -111,7 +114,7 @@ const edges: readonly (readonly [string, (span: DaySpan) => Edges])[] = [
   ['before|earlier than|older than|prior to', ({ from }) => ({ to: addDays(from, -1) })],
   ['through|on or before|no later than|not after', ({ to }) => ({ to })],
   ['until|till|up to|by', (span) => (span.from === span.to ? { to: span.to } : asksWhich('before')(span))],
-  ['in|on|during|within|for|of|dated|at|over', (span) => span],
+  ['in|on|during|within|for|of|at|over', (span) => span],
 ];
 const anyEdge = edges.map(([words]) => words).join('|');
 
@@ -169,10 +172,12 @@ async function takeDays(draft: Draft): Promise<void> {
     addDay(draft, dayField(draft, f), span({ from: first.from, to: last.to }));
     return f !== undefined && !isDay ? `${f} ${mark}` : mark;
   };
-  await takeAll(draft, rule('(?:{F:f} {glue}(?:dated )?)?(?:between|from) {D:d} (?:and|to|until|till|through) {D:e}'), (groups) =>
-    takeSpan(groups, (span) => span),
+  await takeAll(
+    draft,
+    rule('(?:{F:f} {glue})?(?:(?:dated|issued|made) )?(?:between|from) {D:d} (?:and|to|until|till|through) {D:e}'),
+    (groups) => takeSpan(groups, (span) => span),
   );
-  await takeAll(draft, rule(`(?:{F:f} {glue}(?:dated )?)?(?<!not )(?:(?<op>${anyEdge}) )?(?:the )?{D:d}`), (groups) => {
+  await takeAll(draft, rule(`(?:{F:f} {glue})?(?:(?:dated|issued|made) )?(?<!not )(?:(?<op>${anyEdge}) )?(?:the )?{D:d}`), (groups) => {
     const { op } = groups;
     const edge = op === undefined ? undefined : edges.find(([words]) => new RegExp(`^(?:${words})$`).test(op));
     return takeSpan(groups, edge?.[1] ?? ((span) => span));
@@ -226,6 +231,7 @@ async function takeParts(draft: Draft): Promise<void> {
 
 /** `isInactive` is asked for as `inactive`, and its opposite as `not inactive` or `active`. */
 async function takeBooleans(draft: Draft): Promise<void> {
+  await takeBooleanNames(draft);
   for (const field of draft.resource.fields.filter(({ kind }) => kind === 'boolean')) {
     const word = field.name.replace(/^(?:is|has)(?=[A-Z])/, '').toLowerCase();
     const opposite = /^(?:in|un|non)(.{4,})$/.exec(word)?.[1];
@@ -241,6 +247,22 @@ async function takeBooleans(draft: Draft): Promise<void> {
     await takeAll(draft, rule(`not (?:an? )?${opposite}`), () => take(true));
     await takeAll(draft, rule(`(?:an? )?${opposite}`), () => take(false));
   }
+}
+
+/** `paid` where the field is called just so; not where it is asked for rather than a condition, as in `per paid`. */
+async function takeBooleanNames(draft: Draft): Promise<void> {
+  const take = (mark: string, value: boolean): string | undefined => {
+    const [field, ...others] = fieldsAt(draft, mark);
+    if (field?.kind !== 'boolean' || others.length > 0) return undefined;
+    const said = `${field.name} is ${value}`;
+    filterable(field, field.name, said);
+    addFilter(draft, field.name, String(value), said);
+    return '<~b>';
+  };
+  await takeAll(draft, rule('{F:f} (?:is )?(?<value>true|false)'), ({ f = '', value }) => take(f, value === 'true'));
+  await takeAll(draft, rule('(?<!(?:by|per|each|every|and|which|what) )(?<not>not )?{F:f}(?! of)'), ({ f = '', not }) =>
+    take(f, not === undefined),
+  );
 }
 
 async function takeOrder(draft: Draft): Promise<void> {

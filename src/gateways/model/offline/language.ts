@@ -27,7 +27,7 @@ const contractions: readonly (readonly [RegExp, string])[] = [
   [/\b(is|are|was|were|do|does|did|has|have)n't\b/g, '$1 not'],
   [/(\p{L})'s\b/gu, '$1'],
 ];
-const numerals = ['two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten'];
+const numerals = ['zero', '', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten'];
 
 export const tidy = (text: string): string => ` ${text.trim().replaceAll(/\s+/g, ' ')} `;
 
@@ -60,8 +60,10 @@ export function markQuestion(question: string, today: string): Marked {
   text = text.replaceAll(/>=|<=|[≥≤<>=]/g, (sign) => spoken[sign] ?? ' ');
   text = text.replaceAll(/[?!.,;:#]+(?=\s|$)|[#,;]/g, ' ').replaceAll(/\{([qdnc]\d+)\}/g, '<$1>');
   for (const [index, numeral] of numerals.entries()) {
+    // "One" is rarely meant as a number.
+    if (numeral === '') continue;
     const number = new RegExp(`(?<=\\s)${numeral}(?=\\s)`, 'g');
-    text = text.replaceAll(number, () => put('n', String(index + 2)).replaceAll(/[{}]/g, (brace) => (brace === '{' ? '<' : '>')));
+    text = text.replaceAll(number, () => put('n', String(index)).replaceAll(/[{}]/g, (brace) => (brace === '{' ? '<' : '>')));
   }
   return { text: tidy(text), marks };
 }
@@ -90,7 +92,7 @@ export const escapeForPattern = (text: string): string => text.replaceAll(/[.*+?
 const filler = new Set(
   `a an the of for in on at to and but that which whose who with where having has have had is are was were be been being do does did
    there it its their them this these those me us we our ours you your i my please can could would tell us let know exist exists
-   currently now altogether overall data dataset record records system`.split(/\s+/),
+   currently now still already altogether overall data dataset record records system`.split(/\s+/),
 );
 
 /** Words that say what is asked for rather than of which records. */
@@ -109,5 +111,7 @@ export const otherWords = (text: string): readonly string[] =>
 export const withoutFiller = (text: string): string =>
   text
     .split(' ')
-    .filter((word) => word !== '' && !filler.has(word) && !word.startsWith('<~'))
+    .filter((word) => word !== '')
+    // At the beginning "which" and "who" ask.
+    .filter((word, at) => (at === 0 && /^wh/.test(word)) || (!filler.has(word) && !word.startsWith('<~')))
     .join(' ');

@@ -1,7 +1,7 @@
 // The built-in model: no network, no provider, no tokens. It understands a documented set of question forms (docs/offline-model.md),
 // calls the same tools as any other model, and says nothing that they didn't. Instructions and earlier messages don't sway it.
 import type { Ctx } from '../../../core/ctx.ts';
-import { type Model, ModelError, type ModelEvent, type ModelRequest, type ModelUsage } from '../model.ts';
+import { callerLeft, type Model, ModelError, type ModelEvent, type ModelRequest, type ModelUsage, tookTooLong } from '../model.ts';
 import { runTool } from '../run-tool.ts';
 import { type CallTool, openData, ToolRefused } from './data.ts';
 import { type Reply, replyTo } from './reply.ts';
@@ -66,9 +66,8 @@ async function reply(request: ModelRequest, call: CallTool, today: string): Prom
 
 function errorOf(error: unknown, request: ModelRequest, late: AbortSignal): ModelError {
   if (error instanceof ModelError) return error;
-  if (request.signal.aborted) return new ModelError('aborted', 'The answer was broken off because nobody waited for it any more');
-  if (late.aborted)
-    return new ModelError('limit-reached', `The answer took longer than its limit of ${Math.ceil(request.limits.timeMs / 1_000)} seconds`);
+  if (request.signal.aborted) return callerLeft();
+  if (late.aborted) return tookTooLong(request.limits);
   return new ModelError('unavailable', 'The built-in model failed on this question', { cause: error });
 }
 

@@ -1,6 +1,6 @@
 // Reads a marked question as one about a resource: its conditions first, then by what is left what is asked for. Every word must have
 // been understood, or there is no reading.
-import { type Field, mainAmount, mainDay, markFields, markResource, type Resource } from './catalog.ts';
+import { type Field, identityFields, mainAmount, mainDay, markFields, markResource, type Resource } from './catalog.ts';
 import type { Data, Filters } from './data.ts';
 import { AskBack, type Draft, fieldsAt, NotRead, rule, takeAll, valueAt } from './draft.ts';
 import { assertAboveZero, takeFilters } from './filters.ts';
@@ -91,7 +91,7 @@ const figureOf = (word: string): Figure => figureWords.find(([words]) => new Reg
 
 type Head = (draft: Draft, rest: string, question: string) => Asked | undefined;
 const match = (rest: string, pattern: string): Readonly<Record<string, string | undefined>> | undefined => {
-  const found = new RegExp(`^${pattern}$`).exec(rest);
+  const found = new RegExp(`^(?:${pattern})$`).exec(rest);
   return found === null ? undefined : (found.groups ?? {});
 };
 
@@ -102,7 +102,7 @@ const readCount: Head = (_draft, rest) =>
 const readExists: Head = (draft, rest, question) => {
   if (!isYesOrNo(question)) return undefined;
   const isAsked = / (?:there|any|do|does|did|has) /.test(question) || draft.isSingle;
-  if (!isAsked || !match(rest, `(?:any )?${R}`)) throw new NotRead('');
+  if (!isAsked || !match(rest, `(?:(?:some|any) )?${R}`)) throw new NotRead('');
   return { kind: 'exists' };
 };
 const isYesOrNo = (question: string): boolean => /^ (?:is|are|was|were|do|does|did|has|have) /.test(question);
@@ -118,6 +118,16 @@ const readFigure: Head = (draft, rest) => {
     return { kind: 'figure', figure, field: numberField(draft, named['f']) };
   }
   const unnamed = match(rest, `${asking}(?:how much )?(?<figure>sum|total|average|mean)(?: (?:value|amount))?(?: all)? ${R}`);
+  // "The average invoice total" names the field after the record.
+  const after = match(
+    rest,
+    `${asking}(?<figure>average|mean|${figureWords
+      .slice(2)
+      .map(([known]) => known)
+      .join('|')}) ${R} (?<f>${F})`,
+  );
+  if (after?.['f'] !== undefined && !draft.isSingle)
+    return { kind: 'figure', figure: figureOf(after['figure'] ?? ''), field: numberField(draft, after['f']) };
   if (unnamed !== undefined) return { kind: 'figure', figure: figureOf(unnamed['figure'] ?? ''), field: amountOf(draft) };
   // "The total of open invoices" names the field total and means its sum.
   const total = match(rest, `${asking}(?:how much )?(?<f>${F})(?: (?:value|amount))?(?: all)? <R>`);
@@ -143,7 +153,7 @@ const readSuperlative: Head = (draft, rest) => {
     ) ??
     match(
       rest,
-      `${asking}(?:(?<n><n\\d+>) )?(?<R>${R}) (?<word>largest|highest|biggest|greatest|smallest|lowest|newest|latest|oldest|earliest) (?<f>${F})`,
+      `${asking}(?:(?<n><n\\d+>) )?(?<R>${R}) (?<word>largest|highest|biggest|greatest|smallest|lowest|newest|latest|oldest|earliest)(?: (?<f>${F}))?`,
     );
   if (found === undefined || draft.isSingle || draft.sort !== undefined) return undefined;
   const [, kind = 'amount', order = 'desc'] = superlatives.find(([words]) => new RegExp(`^(?:${words})$`).test(found['word'] ?? '')) ?? [];
@@ -169,6 +179,14 @@ const readList: Head = (draft, rest) => {
   if (found === undefined) return undefined;
   const show = [...`${found['f'] ?? ''}${found['g'] ?? ''}`.matchAll(/<f\d+>/g)].map(([mark]) => readable(draft, mark));
   const limit = limitOf(draft, found['n'], undefined);
+  // "Which status do invoices have" asks for the values, not for records.
+  const [only] = show;
+  const isOfValues = /^(?:what|which) <f\d+> <R>$/.test(rest) && (only?.kind === 'text' || only?.kind === 'boolean');
+  if (isOfValues && only !== undefined && !identityFields(draft.resource).includes(only))
+    return { kind: 'groups', by: only, figure: 'count', field: undefined, most: false };
+  // When or by whom something happened to a record is told by a field that the question names, or not at all.
+  if (/^when /.test(rest) && (show.length === 0 || show.some(({ kind }) => kind !== 'day'))) return undefined;
+  if (/^who /.test(rest) && show.length === 0 && draft.isSingle) return undefined;
   if (draft.isSingle) return limit === undefined ? { kind: 'values', show } : undefined;
   if (show.length > 0 && !/^(?:show|list|display|give|find|get|see|print|which|what)/.test(rest)) return undefined;
   return { kind: 'list', limit, sort: draft.sort, show };
@@ -178,7 +196,9 @@ const readList: Head = (draft, rest) => {
 const readValue: Head = (draft, rest) => {
   const found = match(rest, `(?:how much |how high )?(?:(?<f>${F}) )<r>|(?:how much |how high )<r> (?<g>${F})`);
   const mark = found?.['f'] ?? found?.['g'];
-  return mark === undefined || !draft.isSingle ? undefined : { kind: 'values', show: [readable(draft, mark)] };
+  if (mark === undefined || !draft.isSingle) return undefined;
+  const isAmount = /^how (?:much|high) /.test(rest);
+  return { kind: 'values', show: [isAmount ? numberField(draft, mark) : readable(draft, mark)] };
 };
 
 const readLines: Head = (draft, rest) => {

@@ -72,14 +72,18 @@ async function takeRecord(draft: Draft): Promise<void> {
     const named = f === undefined ? identityFields(draft.resource).filter(takesEquals) : fieldsAt(draft, f).filter(takesEquals);
     if (f !== undefined && !named.some((field) => identityFields(draft.resource).includes(field))) return undefined;
     const found = await matches(draft, named, value);
-    const byId = f === undefined ? await findId(draft, value) : [];
+    const canBeId = f === undefined && (!draft.resource.hasWholeIds || /^\d{1,18}$/.test(value));
+    const byId = canBeId ? await findId(draft, value) : [];
     const [match, ...others] = [...found, ...byId];
     if (others.length > 0)
       throw new AskBack(
         `${quoted(value)} is the ${listed([...found, ...byId].map(({ field }) => field))} of different records: which is meant?`,
       );
-    if (match === undefined)
-      addFilter(draft, named[0]?.name ?? 'id', value, `${listed([...named, ...(f === undefined ? [idField] : [])])} is ${quoted(value)}`);
+    const tried = canBeId ? [...named, idField] : named;
+    const [first] = tried;
+    if (first === undefined) return undefined;
+    // Nothing has it under any of these, so each of them leads to the same: nothing.
+    if (match === undefined) addFilter(draft, first.name, value, `${listed(tried)} is ${quoted(value)}`);
     else addValue(draft, match);
     draft.isSingle = true;
     return '<r>';
@@ -90,8 +94,6 @@ const idField: Field = { name: 'id', type: 'text', kind: 'text', filters: new Se
 
 /** A record that is found by its number too is one record, not two. */
 async function findId({ data, resource }: Draft, value: string): Promise<readonly Match[]> {
-  const whole = /^\d{1,18}$/.test(value) || resource.fields.some(({ name, type }) => name === 'id' && type !== 'text');
-  if (!whole) return [];
   const { rows } = await data.list({ resource: resource.name, filters: { id: value }, pageSize: 1 });
   const [row] = rows;
   if (row === undefined || identityFields(resource).some(({ name }) => row[name] === value)) return [];
@@ -109,9 +111,7 @@ async function takeStates(draft: Draft): Promise<void> {
     fields.map(async (field) => {
       const { totalGroups, groups } = await data.groups({ resource: resource.name, filters: {}, groupBy: field.name, limit: mostStates });
       const values = groups.map(({ value }) => value).filter((value): value is string => typeof value === 'string' && value.trim() !== '');
-      return totalGroups <= mostStates
-        ? values.map((value): State => ({ field, value, words: wordsOfState(value) })).filter(({ words }) => words !== '')
-        : [];
+      return totalGroups <= mostStates ? statesOf(field, values) : [];
     }),
   );
   const states = perField.flat().sort((a, b) => b.words.length - a.words.length);
@@ -124,7 +124,11 @@ async function takeStates(draft: Draft): Promise<void> {
   }
 }
 
-type State = { readonly field: Field; readonly value: string; readonly words: string };
+/** Words, and all values of the field that they stand for. */
+type State = { readonly field: Field; readonly values: readonly string[]; readonly words: string };
+
+const statesOf = (field: Field, values: readonly string[]): readonly State[] =>
+  [...Map.groupBy(values, wordsOfState)].filter(([words]) => words !== '').map(([words, same]) => ({ field, values: same, words }));
 
 /** `Invoice : Paid In Full` is asked for as `paid in full`. */
 const wordsOfState = (value: string): string =>
@@ -133,22 +137,18 @@ const wordsOfState = (value: string): string =>
     .replaceAll(/[^\p{L}\d]+/gu, ' ')
     .trim();
 
-async function takeState(draft: Draft, all: readonly State[], { field, value, words }: State): Promise<void> {
+async function takeState(draft: Draft, all: readonly State[], { field, values, words }: State): Promise<void> {
   const pattern = rule(`(?:{F:f} {glue})?(?<not>(?:not|non) )?${escapeForPattern(words)}`);
+  const others = all.filter((other) => other.words === words && other.field !== field).map((other) => other.field);
   await takeAll(draft, pattern, ({ f, not }: Groups, after) => {
     if (f !== undefined && !fieldsAt(draft, f).includes(field)) return undefined;
-    const others = all.filter((other) => other.value !== value && other.words === words && (f === undefined || other.field === field));
-    const same = all.filter((other) => other.value === value && other.field !== field && f === undefined);
-    if (others.length + same.length > 0)
-      throw new AskBack(
-        `"${words}" stands for several things: ${[field, ...[...others, ...same].map((other) => other.field)].map(({ name }) => name).join(', ')}.`,
-      );
+    if (f === undefined && others.length > 0) throw new AskBack(`"${words}" occurs as ${listed([field, ...others])}: which is meant?`);
     // "paid in August" asks when it became so, which a date of the record doesn't tell.
     if (/^ <~d>/.test(after))
       throw new AskBack(
-        `When ${field.name} became ${quoted(value)} is not known here. Ask for ${words} ${draft.resource.many} of that time instead.`,
+        `When ${field.name} became ${values.map(quoted).join(' or ')} is not known here. Ask for ${words} ${draft.resource.many} of that time instead.`,
       );
-    addValue(draft, { field, values: [value] }, not !== undefined);
+    addValue(draft, { field, values }, not !== undefined);
     return '<~v>';
   });
 }
@@ -160,7 +160,7 @@ async function takeReference(draft: Draft): Promise<void> {
     const fields = draft.resource.fields.filter((field) => field.kind === 'text' && takesEquals(field) && field.name !== 'id');
     const found = await matches(draft, fields, value);
     const [match, ...others] = found;
-    if (match === undefined) throw new NotRead(quoted(value));
+    if (match === undefined) throw new NotRead(value);
     if (others.length > 0) throw new AskBack(`${quoted(value)} occurs as ${listed(found.map(({ field }) => field))}: which is meant?`);
     addValue(draft, match);
     return '<~v>';

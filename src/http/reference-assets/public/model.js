@@ -101,9 +101,23 @@ function readResponses(root, responses = {}) {
   });
 }
 
+/** Of a schema that may have several forms: what any of them has. */
+function propertiesOf(root, schema) {
+  const found = { ...schema.properties };
+  for (const form of schema.oneOf ?? []) {
+    for (const [name, given] of Object.entries(resolve(root, form).properties ?? {})) {
+      const held = found[name];
+      found[name] = held === undefined ? given : { description: resolve(root, given).description, oneOf: [held, given] };
+    }
+  }
+  return found;
+}
+
 /** The fields of a schema; those of lists of objects and of objects follow theirs as `lines.item`. */
 function readFields(root, schema, prefix = '', depth = 0) {
-  return Object.entries(schema.properties ?? {}).flatMap(([name, given]) => {
+  // A record among its changes is shown as such, and its fields where it is listed.
+  const properties = depth === 0 ? propertiesOf(root, schema) : (schema.properties ?? {});
+  return Object.entries(properties).flatMap(([name, given]) => {
     const field = resolve(root, given);
     const inner = field.items === undefined ? field : resolve(root, field.items);
     const own = {
@@ -125,7 +139,7 @@ function recordOf(root, responses) {
   const schema = good?.content.find(({ type }) => /\bjson\b/.test(type))?.schema ?? {};
   const data = resolve(root, schema.properties?.data ?? {});
   const inner = data.items === undefined ? data : resolve(root, data.items);
-  return inner.properties === undefined ? schema : inner;
+  return inner.properties === undefined && inner.oneOf === undefined ? schema : inner;
 }
 
 function readOperation(root, path, item, operation) {

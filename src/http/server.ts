@@ -1,0 +1,95 @@
+// The HTTP server under the application. What Node refuses by itself, before there is a request to answer, gets the same error body and
+// request id as everything else.
+import { randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { AppError } from '../core/errors.ts';
+import type { Log } from '../core/log.ts';
+import { errorBody } from './errors.ts';
+import type { Messages } from './messages.ts';
+
+type Times = { readonly keepAliveTimeout: number; readonly headersTimeout: number; readonly requestTimeout: number };
+/** Milliseconds. */
+const usualTimes: Times = { keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 60_000 };
+/** How long a refused caller may go on sending: a connection that is closed on unread bytes is reset, and the answer lost with it. */
+const lingerMs = 1_000;
+
+const refuse = (message: string, code: string, status?: 408 | 413 | 431): AppError =>
+  new AppError('BAD_REQUEST', message, { details: [{ path: '', code, message }], ...(status !== undefined && { status }) });
+
+/** By Node's and its parser's codes. */
+const refusals: Readonly<Record<string, AppError>> = {
+  HPE_HEADER_OVERFLOW: refuse('The address and the headers are too large together', 'headers_too_large', 431),
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: refuse('The chunk extensions of the body are too large', 'too_large', 413),
+  ERR_HTTP_REQUEST_TIMEOUT: refuse('The request did not arrive in time', 'request_timeout', 408),
+};
+const unreadable = refuse("The request can't be read as HTTP", 'malformed_request');
+
+/** The whole answer, after which the connection ends: nobody knows where the next request would begin. */
+function answerText(error: AppError, requestId: string): string {
+  const body = JSON.stringify(errorBody(error, requestId));
+  return [
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Cache-Control: no-store',
+    'X-Content-Type-Options: nosniff',
+    `X-Request-Id: ${requestId}`,
+    'Connection: close',
+    '',
+    body,
+  ].join('\r\n');
+}
+
+type Exchange = { readonly req: IncomingMessage; readonly res: ServerResponse };
+
+/** Not listening yet, and answering nothing until `serveBy`. */
+export function openServer(
+  log: Log,
+  messages: Partial<Messages> = {},
+  times: Times & { readonly connectionsCheckingInterval?: number } = usualTimes,
+): Server {
+  // Host is asked for by the application, which answers as it does everything.
+  const server = createServer({ ...messages, ...times, requireHostHeader: false });
+  /** The last request of each connection, for as long as it is not answered. */
+  const underWay = new WeakMap<Duplex, Exchange>();
+  const refused = new WeakSet<Duplex>();
+  const note = (req: IncomingMessage, res: ServerResponse): void => {
+    const { socket } = req;
+    const exchange = { req, res };
+    underWay.set(socket, exchange);
+    res.once('close', () => {
+      if (underWay.get(socket) === exchange) underWay.delete(socket);
+    });
+  };
+  server.on('request', note);
+  server.on('checkExpectation', note);
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+    // What else comes on such a connection can be read no better.
+    if (refused.has(socket)) return;
+    refused.add(socket);
+    const before = underWay.get(socket);
+    const refuseRest = (requestId: string = randomUUID()): void => {
+      if (!socket.writable) return;
+      const shown = refusals[error.code ?? ''] ?? unreadable;
+      log.info({ requestId, status: shown.status, reason: error.code }, 'a request could not be read');
+      socket.end(answerText(shown, requestId));
+      const ending = setTimeout(() => socket.destroy(), lingerMs);
+      socket.once('close', () => clearTimeout(ending));
+    };
+    if (before === undefined) return refuseRest();
+    // An earlier request is still being answered: what is wrong came after it, and is told after it.
+    if (before.req.complete) return void before.res.once('close', () => refuseRest());
+    // It is that request's own body that can't be read: one answer, or none when another one has begun or stands before it.
+    if (before.res.headersSent || before.res.socket !== socket) return void socket.destroy();
+    refuseRest(String(before.res.getHeader('X-Request-Id') ?? randomUUID()));
+  });
+  return server;
+}
+
+/** From now on the application answers, also whoever expects what no server of ours does. */
+export function serveBy(server: Server, app: RequestListener): void {
+  server.on('request', app);
+  server.on('checkExpectation', app);
+}

@@ -1,0 +1,106 @@
+// The pages behind the link of a subscription's mail. GET only shows, since programs that look through mails open every link; POST to
+// the same address ends it, whatever its body holds, as RFC 8058 has it: no sign-in, no cookie, no redirect, no script.
+import type { Request, RequestHandler, Response } from 'express';
+import type { Ctx } from '../core/ctx.ts';
+import { escapeHtml } from '../core/escape-html.ts';
+
+type LinkState = {
+  readonly email: string;
+  readonly title: string;
+  readonly organizationName: string;
+  readonly state: 'active' | 'unsubscribed' | 'ended';
+};
+type Caller = { readonly ip: string; readonly requestId: string };
+
+/** What the links mean; each answers undefined for a token that is not known. */
+export type UnsubscribeLinks = {
+  look(ctx: Ctx, token: string): Promise<LinkState | undefined>;
+  unsubscribe(ctx: Ctx, token: string, caller: Caller): Promise<LinkState | undefined>;
+  resubscribe(ctx: Ctx, token: string, caller: Caller): Promise<LinkState | undefined>;
+};
+
+const contentPolicy = "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+type Page = {
+  readonly heading: string;
+  readonly words: readonly string[];
+  readonly button?: { readonly label: string; readonly path: string };
+};
+
+const render = ({ heading, words, button }: Page, token: string, stylesheet: string): string => `<!doctype html>
+<html lang="en">
+<head>
+  <meta charset="utf-8">
+  <meta name="viewport" content="width=device-width, initial-scale=1">
+  <meta name="color-scheme" content="light dark">
+  <meta name="robots" content="noindex">
+  <title>${heading} · Portal Service</title>
+  <link rel="icon" href="data:,">
+  <link rel="stylesheet" href="${stylesheet}">
+</head>
+<body>
+  <header><p>Portal Service</p></header>
+  <main>
+    <h1>${heading}</h1>
+${words.map((text) => `    <p>${escapeHtml(text)}</p>`).join('\n')}
+${
+  button === undefined
+    ? ''
+    : `    <form method="post" action="${button.path}?token=${encodeURIComponent(token)}"><button type="submit">${button.label}</button></form>`
+}
+  </main>
+</body>
+</html>
+`;
+
+const undo = { label: 'Subscribe again', path: '/unsubscribe/undo' };
+
+function pageOf(found: LinkState | undefined): Page {
+  if (found === undefined)
+    return {
+      heading: 'This link is not known',
+      words: ['It may not be whole, or the mails that it belongs to have ended. Use the link in the latest mail.'],
+    };
+  const { email, title, organizationName, state } = found;
+  if (state === 'active')
+    return {
+      heading: 'Unsubscribe',
+      words: [`${organizationName} sends mails like “${title}” to ${email}.`, 'Press the button to get no more of them.'],
+      button: { label: 'Unsubscribe', path: '/unsubscribe' },
+    };
+  if (state === 'ended')
+    return { heading: 'No more mails', words: [`${organizationName} has taken ${email} off the list for mails like “${title}”.`] };
+  return {
+    heading: 'You are unsubscribed',
+    words: [`${email} gets no more mails like “${title}” from ${organizationName}.`, 'If that was a mistake, take it back:'],
+    button: undo,
+  };
+}
+
+function send(res: Response, found: LinkState | undefined, token: string, stylesheet: string): void {
+  res.setHeader('Content-Security-Policy', contentPolicy);
+  res.setHeader('Referrer-Policy', 'no-referrer');
+  res.setHeader('X-Robots-Tag', 'noindex');
+  res.setHeader('Cache-Control', 'no-store');
+  res.status(found === undefined ? 404 : 200).type('html');
+  res.send(render(pageOf(found), token, stylesheet));
+}
+
+const tokenOf = ({ query }: Request): string => (typeof query['token'] === 'string' ? query['token'] : '');
+
+/**
+ * `show` answers GET /unsubscribe, `unsubscribe` POST to the same address, `resubscribe` POST /unsubscribe/undo; all with `?token=`,
+ * which stays out of the request log there.
+ */
+export function unsubscribePages(
+  ctx: Ctx,
+  links: UnsubscribeLinks,
+  stylesheet: string,
+): Record<'show' | 'unsubscribe' | 'resubscribe', RequestHandler> {
+  const callerOf = (req: Request, res: Response): Caller => ({ ip: req.ip ?? '', requestId: String(res.locals['requestId']) });
+  return {
+    show: async (req, res) => send(res, await links.look(ctx, tokenOf(req)), tokenOf(req), stylesheet),
+    unsubscribe: async (req, res) => send(res, await links.unsubscribe(ctx, tokenOf(req), callerOf(req, res)), tokenOf(req), stylesheet),
+    resubscribe: async (req, res) => send(res, await links.resubscribe(ctx, tokenOf(req), callerOf(req, res)), tokenOf(req), stylesheet),
+  };
+}

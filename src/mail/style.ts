@@ -1,0 +1,3 @@
+// What the parts of a mail share.
+export const font = "font-family:system-ui,-apple-system,'Segoe UI',Roboto,Arial,sans-serif";
+export const wrap = 'overflow-wrap:anywhere;word-break:break-word';

@@ -1,0 +1,86 @@
+// Rows of portal_pages: the draft, and a copy of it for visitors.
+import { readPage } from '../../db/page.ts';
+import type { Tx } from '../../db/transaction.ts';
+import type { PageQuery } from '../../http/page.ts';
+import type { Block } from './pages.schemas.ts';
+
+export type PageSummaryRow = {
+  id: string;
+  slug: string;
+  title: string;
+  revision: number;
+  published_revision: number | null;
+  published_at: Date | null;
+  created_at: Date;
+  updated_at: Date;
+};
+export type PageRow = PageSummaryRow & {
+  blocks: Block[];
+  published_slug: string | null;
+  published_title: string | null;
+  published_blocks: Block[] | null;
+};
+
+const summary = ['id', 'slug', 'title', 'revision', 'published_revision', 'published_at', 'created_at', 'updated_at'] as const;
+const whole = [...summary, 'blocks', 'published_slug', 'published_title', 'published_blocks'] as const;
+
+export type PageFilter = { readonly q?: string | undefined; readonly status?: 'draft' | 'published' | undefined };
+
+export function listPages(tx: Tx, organizationId: string, page: PageQuery, { q, status }: PageFilter) {
+  const query = tx('portal_pages')
+    .where('organization_id', organizationId)
+    .orderBy([
+      { column: 'created_at', order: 'desc' },
+      { column: 'id', order: 'desc' },
+    ])
+    .select(...summary);
+  if (q !== undefined) query.whereRaw('strpos(lower(title), lower(?)) > 0', [q]);
+  if (status !== undefined) query.whereRaw(`published_at is ${status === 'draft' ? '' : 'not'} null`);
+  return readPage<PageSummaryRow>(query, page);
+}
+
+export const findPage = async (tx: Tx, organizationId: string, id: string, lock = false): Promise<PageRow | undefined> => {
+  const query = tx('portal_pages')
+    .where({ organization_id: organizationId, id })
+    .first<PageRow | undefined>(...whole);
+  return lock ? query.forUpdate() : query;
+};
+
+type Draft = Pick<PageRow, 'slug' | 'title' | 'blocks'>;
+export const insertPage = (tx: Tx, organizationId: string, { id, slug, title, blocks }: Draft & Pick<PageRow, 'id'>) =>
+  tx('portal_pages').insert({ id, slug, title, blocks: JSON.stringify(blocks), organization_id: organizationId });
+
+export const updateDraft = (tx: Tx, organizationId: string, id: string, change: Partial<Draft>): Promise<number> =>
+  tx('portal_pages')
+    .where({ organization_id: organizationId, id })
+    .update({
+      ...change,
+      ...(change.blocks !== undefined && { blocks: JSON.stringify(change.blocks) }),
+      revision: tx.raw('revision + 1'),
+      updated_at: tx.fn.now(),
+    });
+
+/** Copies the draft to where visitors look. */
+export const publish = (tx: Tx, organizationId: string, id: string): Promise<number> =>
+  tx('portal_pages')
+    .where({ organization_id: organizationId, id })
+    .update({
+      published_slug: tx.ref('slug'),
+      published_title: tx.ref('title'),
+      published_blocks: tx.ref('blocks'),
+      published_revision: tx.ref('revision'),
+      published_at: tx.fn.now(),
+    });
+
+const nothing = {
+  published_slug: null,
+  published_title: null,
+  published_blocks: null,
+  published_revision: null,
+  published_at: null,
+};
+export const unpublish = (tx: Tx, organizationId: string, id: string): Promise<number> =>
+  tx('portal_pages').where({ organization_id: organizationId, id }).update(nothing);
+
+export const deletePage = (tx: Tx, organizationId: string, id: string): Promise<number> =>
+  tx('portal_pages').where({ organization_id: organizationId, id }).delete();

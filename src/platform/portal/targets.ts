@@ -1,0 +1,75 @@
+// What sidebars and pages point at: views, pages and record types of the organization, and addresses outside. A view counts only
+// when everybody in the organization may see it, so that nobody learns of another's private one.
+import { z } from 'zod';
+import type { RequestCtx } from '../../core/ctx.ts';
+import type { ErrorDetail } from '../../core/errors.ts';
+import { isId } from '../../core/id.ts';
+import { inTransaction, type Tx } from '../../db/transaction.ts';
+import { type Available, readAvailable } from '../../public/index.ts';
+
+export const isHttpsUrl = (text: string): boolean => {
+  if (!/^https:\/\/[^\s\\]+$/.test(text) || !URL.canParse(text)) return false;
+  const { protocol, username, password } = new URL(text);
+  return protocol === 'https:' && username === '' && password === '';
+};
+
+export const HttpsUrl = z
+  .string()
+  .max(2_000)
+  .refine(isHttpsUrl, 'must be an https address without a user name')
+  .meta({ openapi: { type: 'string', format: 'uri', maxLength: 2_000, pattern: '^https://' } });
+
+export const Slug = z
+  .string()
+  .max(80)
+  .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'must be lower-case letters, digits and single hyphens')
+  .meta({ example: 'open-invoices' });
+
+export const Problem = z.object({ path: z.string(), code: z.string(), message: z.string() });
+
+export type PageTarget = { readonly id: string; readonly slug: string; readonly published: boolean };
+
+export type Targets = {
+  /** Ids of views that everybody may see. */
+  readonly views: ReadonlySet<string>;
+  /** By id and by slug; an id wins. */
+  readonly pages: ReadonlyMap<string, PageTarget>;
+  readonly available: Available;
+};
+
+export const findSharedViews = async (tx: Tx, organizationId: string, ids: readonly string[]): Promise<Set<string>> => {
+  const rows = await tx('views')
+    .where({ organization_id: organizationId, visibility: 'organization' })
+    .whereIn('id', [...ids])
+    .select<{ id: string }[]>('id');
+  return new Set(rows.map(({ id }) => id));
+};
+
+async function findPageTargets(tx: Tx, organizationId: string, names: readonly string[]): Promise<Map<string, PageTarget>> {
+  const rows = await tx('portal_pages')
+    .where('organization_id', organizationId)
+    .where((query) => query.whereIn('slug', [...names]).orWhereIn('id', names.filter(isId)))
+    .select<PageTarget[]>('id', 'slug', tx.raw('published_at is not null as published'));
+  return new Map([...rows.map((row) => [row.slug, row] as const), ...rows.map((row) => [row.id, row] as const)]);
+}
+
+/** Which of these are there, and every record type. Names that are no ids are no views. */
+export async function readTargets(ctx: RequestCtx, named: { views: readonly string[]; pages: readonly string[] }): Promise<Targets> {
+  const available = await readAvailable(ctx);
+  return inTransaction(ctx, async (tx) => ({
+    available,
+    views: await findSharedViews(tx, ctx.organizationId, named.views.filter(isId)),
+    pages: await findPageTargets(tx, ctx.organizationId, named.pages),
+  }));
+}
+
+export const unknownView = (path: string): ErrorDetail => ({
+  path,
+  code: 'unknown_view',
+  message: 'No view that everybody in the organization may see has this id',
+});
+export const unknownRecordType = (path: string): ErrorDetail => ({
+  path,
+  code: 'unknown_record_type',
+  message: 'Nothing of this record type is synced',
+});

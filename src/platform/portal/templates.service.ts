@@ -1,0 +1,148 @@
+// Templates of an organization. What can't be read is never stored, so that a mail fails by its data at most.
+import type { RequestCtx } from '../../core/ctx.ts';
+import { type ErrorDetail, invalid, notFound } from '../../core/errors.ts';
+import { parseExact } from '../../core/exact-json.ts';
+import { newId } from '../../core/id.ts';
+import { sqlState, violates } from '../../db/pg-errors.ts';
+import { inTransaction, type Tx } from '../../db/transaction.ts';
+import { instant } from '../../http/fields.ts';
+import { type PageQuery, toPage } from '../../http/page.ts';
+import { openRecords, readAvailable } from '../../public/index.ts';
+import { checkTemplate, previewTemplate, type TemplatePart, type TemplateProblem } from '../../templates/index.ts';
+import { writeAudit } from '../audit.store.ts';
+import { sourcesOf } from './sources.ts';
+import { unknownRecordType } from './targets.ts';
+import type { NewTemplate, Preview, PreviewInput, TemplateChange, TemplateView } from './templates.schemas.ts';
+import * as store from './templates.store.ts';
+
+type Texts = { readonly subject: string | null; readonly body: string };
+
+/** How the texts of a template are read and put out, for whoever renders it. The subject of a document is empty. */
+export const partsOf = ({ subject, body }: Texts): Record<'subject' | 'body', TemplatePart> => ({
+  subject: { source: subject ?? '', as: 'line' },
+  body: { source: body, as: 'html' },
+});
+
+const view = (row: store.TemplateRow): TemplateView => ({
+  id: row.id,
+  key: row.key,
+  kind: row.kind,
+  subject: row.subject,
+  body: row.body,
+  createdAt: instant(row.created_at),
+  updatedAt: instant(row.updated_at),
+});
+
+async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<store.TemplateRow> {
+  const row = await store.findTemplate(tx, ctx.organizationId, id);
+  if (row === undefined) throw notFound('Template');
+  return row;
+}
+
+const inLine = ({ part, code, line, column, message }: TemplateProblem): ErrorDetail => ({
+  path: part,
+  code,
+  message: line === null ? message : `Line ${line}, column ${column}: ${message}`,
+});
+
+function checkSubject(kind: store.TemplateRow['kind'], subject: string | null): void {
+  if (kind === 'email' && subject === null)
+    throw invalid('A mail has a subject', [{ path: 'subject', code: 'subject_needed', message: 'Give the subject of the mail' }]);
+  if (kind === 'document' && subject !== null)
+    throw invalid('A document has no subject', [{ path: 'subject', code: 'no_subject', message: 'Only mails have a subject' }]);
+}
+
+async function checkTexts(ctx: RequestCtx, texts: Texts): Promise<void> {
+  const problems = await checkTemplate(ctx.organizationId, partsOf(texts));
+  if (problems.length > 0) throw invalid("The template can't be read", problems.map(inLine));
+}
+
+const inOne = <T>(ctx: RequestCtx, work: (tx: Tx) => Promise<T>): Promise<T> =>
+  inTransaction(ctx, work).catch((error: unknown) => {
+    if (violates(error, 'template_key_is_unique'))
+      throw invalid('That key is taken', [{ path: 'key', code: 'taken', message: 'Another template of this kind has this key' }]);
+    throw error;
+  });
+
+export const listTemplates = (ctx: RequestCtx, page: PageQuery, filter: store.TemplateFilter) =>
+  inTransaction(ctx, async (tx) => {
+    const { rows, total } = await store.listTemplates(tx, ctx.organizationId, page, filter);
+    return toPage(rows.map(view), total, page);
+  });
+
+export const getTemplate = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => view(await getRow(tx, ctx, id)));
+
+export async function createTemplate(ctx: RequestCtx, input: NewTemplate) {
+  checkSubject(input.kind, input.subject);
+  await checkTexts(ctx, input);
+  return inOne(ctx, async (tx) => {
+    const id = newId();
+    await store.insertTemplate(tx, ctx.organizationId, { id, ...input });
+    const changes = { key: input.key, kind: input.kind };
+    await writeAudit(tx, ctx, { action: 'portal.create-template', target: { type: 'template', id }, changes });
+    return view(await getRow(tx, ctx, id));
+  });
+}
+
+export async function changeTemplate(ctx: RequestCtx, id: string, { key, subject, body }: TemplateChange) {
+  const before = await inTransaction(ctx, (tx) => getRow(tx, ctx, id));
+  checkSubject(before.kind, subject ?? before.subject);
+  if (subject !== undefined || body !== undefined) await checkTexts(ctx, { subject: subject ?? null, body: body ?? '' });
+  return inOne(ctx, async (tx) => {
+    await getRow(tx, ctx, id);
+    const columns = { ...(key !== undefined && { key }), ...(subject !== undefined && { subject }), ...(body !== undefined && { body }) };
+    if (Object.keys(columns).length > 0) await store.updateTemplate(tx, ctx.organizationId, id, columns);
+    const after = await getRow(tx, ctx, id);
+    const changes = { key: after.key, kind: after.kind, changed: Object.keys(columns) };
+    await writeAudit(tx, ctx, { action: 'portal.update-template', target: { type: 'template', id }, changes });
+    return view(after);
+  });
+}
+
+export const deleteTemplate = (ctx: RequestCtx, id: string): Promise<void> =>
+  inTransaction(ctx, async (tx) => {
+    const { key, kind } = await getRow(tx, ctx, id);
+    if ((await store.deleteTemplate(tx, ctx.organizationId, id)) === 0) throw notFound('Template');
+    await writeAudit(tx, ctx, { action: 'portal.delete-template', target: { type: 'template', id }, changes: { key, kind } });
+  }).catch((error: unknown) => {
+    // Whatever uses a template refers to it by a foreign key.
+    if (sqlState(error) !== '23503' && sqlState(error) !== '23001') throw error;
+    throw invalid('The template is in use', [{ path: '', code: 'in_use', message: 'A subscription uses it' }]);
+  });
+
+type Json = Record<string, unknown>;
+
+/** A record by its fields, and the labels of its references and lists by the same names. */
+async function readRecord(ctx: RequestCtx, recordType: string, recordId: string): Promise<{ record: Json; labels: Json }> {
+  const available = await readAvailable(ctx);
+  if (!Object.hasOwn(available, recordType)) throw invalid('The record is not there', [unknownRecordType('recordType')]);
+  const sources = [...sourcesOf(available, recordType).keys()];
+  const text = await openRecords(ctx).get(ctx, recordType, recordId, sources);
+  if (text === undefined)
+    throw invalid('The record is not there', [{ path: 'recordId', code: 'unknown_record', message: 'No synced record has this id' }]);
+  const values = Object.entries(parseExact(text) as Json);
+  const isLabel = (source: string): boolean => source.endsWith('.name');
+  return {
+    record: Object.fromEntries(values.filter(([source]) => !isLabel(source))),
+    labels: Object.fromEntries(values.filter(([source]) => isLabel(source)).map(([source, value]) => [source.slice(0, -5), value])),
+  };
+}
+
+export async function previewOf(ctx: RequestCtx, id: string, input: PreviewInput): Promise<Preview> {
+  const row = await inTransaction(ctx, (tx) => getRow(tx, ctx, id));
+  const subject = input.subject ?? row.subject;
+  checkSubject(row.kind, subject);
+  const { slug, name } = ctx.principal.organization;
+  const data = { ...input.data, ...(await readRecord(ctx, input.recordType, input.recordId)), organization: { slug, name } };
+  const { texts, problems } = await previewTemplate({
+    organizationId: ctx.organizationId,
+    parts: partsOf({ subject, body: input.body ?? row.body }),
+    data,
+    now: ctx.clock.now(),
+  });
+  return {
+    subject: subject === null ? null : (texts.subject ?? null),
+    html: texts.body ?? null,
+    problems: problems.map(({ part, ...problem }) => ({ path: part === 'subject' ? 'subject' : 'body', ...problem })),
+  };
+}

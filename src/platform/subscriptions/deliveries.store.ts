@@ -1,0 +1,225 @@
+// Rows of slots and deliveries; their only writer. A slot is made with its deliveries, is worked on under a lease, and is done in
+// one transaction with the mails: whoever lost the lease writes nothing.
+import type { Ctx } from '../../core/ctx.ts';
+import { newId } from '../../core/id.ts';
+import { readPage } from '../../db/page.ts';
+import { inTransaction, type Tx } from '../../db/transaction.ts';
+import type { PageQuery } from '../../http/page.ts';
+import type { deliveryStatuses } from './subscriptions.schemas.ts';
+
+export type Trigger = 'schedule' | 'manual';
+export type DeliveryStatus = (typeof deliveryStatuses)[number];
+
+export type ScheduledRow = {
+  organization_id: string;
+  id: string;
+  schedule: string;
+  timezone: string;
+  last_slot: Date | null;
+  since: Date;
+};
+export const scheduledSubscriptions = async (ctx: Pick<Ctx, 'db'>): Promise<ScheduledRow[]> =>
+  (await ctx.db.control.raw<{ rows: ScheduledRow[] }>('select * from scheduled_subscriptions()')).rows;
+
+type NewSlot = { readonly id: string; readonly subscriptionId: string; readonly trigger: Trigger; readonly slot: Date };
+
+/** False when this time of the schedule has its slot already. */
+export async function insertSlot(tx: Tx, organizationId: string, { id, subscriptionId, trigger, slot }: NewSlot): Promise<boolean> {
+  const { rowCount } = await tx.raw<{ rowCount: number }>(
+    `insert into subscription_slots (id, organization_id, subscription_id, trigger, slot) values (?, ?, ?, ?, ?)
+     on conflict (subscription_id, slot) where trigger = 'schedule' do nothing`,
+    [id, organizationId, subscriptionId, trigger, slot],
+  );
+  return rowCount === 1;
+}
+
+type NewDelivery = { readonly recipient_id: string; readonly message_id: string; readonly status: 'queued' | 'skipped' };
+type OfSlot = { readonly slotId: string; readonly subscriptionId: string };
+export async function insertDeliveries(tx: Tx, organizationId: string, of: OfSlot, rows: readonly NewDelivery[]): Promise<void> {
+  const own = { organization_id: organizationId, slot_id: of.slotId, subscription_id: of.subscriptionId };
+  if (rows.length > 0) await tx('subscription_deliveries').insert(rows.map((row) => ({ ...row, ...own, id: newId() })));
+}
+
+export const countSlotsByHand = async (tx: Tx, organizationId: string, subscriptionId: string): Promise<number> => {
+  const { rows } = await tx.raw<{ rows: { count: number }[] }>(
+    `select count(*)::int as count from subscription_slots
+     where organization_id = ? and subscription_id = ? and trigger = 'manual' and created_at > clock_timestamp() - interval '1 hour'`,
+    [organizationId, subscriptionId],
+  );
+  return rows[0]?.count ?? 0;
+};
+
+export type SlotClaim = { readonly id: string; readonly organizationId: string; readonly leaseId: string };
+
+export async function claimSlot(ctx: Pick<Ctx, 'db'>, leaseId: string, leaseMs: number): Promise<SlotClaim | undefined> {
+  const { rows } = await ctx.db.control.raw<{ rows: { id: string; organization_id: string }[] }>(
+    "select organization_id, id from claim_subscription_slot(?, ? * interval '1 millisecond')",
+    [leaseId, leaseMs],
+  );
+  const row = rows[0];
+  return row === undefined ? undefined : { id: row.id, organizationId: row.organization_id, leaseId };
+}
+
+const held = (tx: Tx, { id, organizationId, leaseId }: SlotClaim) =>
+  tx('subscription_slots').where({ organization_id: organizationId, id, lease_id: leaseId, status: 'waiting' });
+
+export type SlotRow = { id: string; subscription_id: string; trigger: Trigger; slot: Date; attempts: number };
+
+/** The slot, locked; undefined once the lease was lost. */
+export const holdSlot = (tx: Tx, claim: SlotClaim): Promise<SlotRow | undefined> =>
+  held(tx, claim).forUpdate().first<SlotRow | undefined>('id', 'subscription_id', 'trigger', 'slot', 'attempts');
+
+export const renewSlotLease = (ctx: Pick<Ctx, 'db'>, claim: SlotClaim, leaseMs: number) =>
+  inTransaction({ db: ctx.db, organizationId: claim.organizationId }, (tx) =>
+    held(tx, claim).update({ lease_until: tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [leaseMs]) }),
+  );
+
+const released = { lease_id: null, lease_until: null };
+
+/** As if it had never been claimed. */
+export const handSlotBack = (tx: Tx, claim: SlotClaim) =>
+  held(tx, claim).update({ ...released, attempts: tx.raw('greatest(attempts - 1, 0)') });
+
+export const retrySlot = (tx: Tx, claim: SlotClaim, error: string, waitMs: number) =>
+  held(tx, claim).update({
+    ...released,
+    error,
+    next_attempt_at: tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [waitMs]),
+  });
+
+export const finishSlot = (tx: Tx, claim: SlotClaim) => held(tx, claim).update({ ...released, status: 'done', error: null });
+
+/** Nothing of this slot will be sent. */
+export async function failSlot(tx: Tx, claim: SlotClaim, error: string): Promise<void> {
+  const own = { organization_id: claim.organizationId, slot_id: claim.id };
+  if ((await held(tx, claim).update({ ...released, status: 'failed', error })) === 0) return;
+  await tx('subscription_deliveries')
+    .where({ ...own, status: 'queued' })
+    .update({ status: 'failed', error });
+}
+
+export type WaitingDelivery = {
+  id: string;
+  message_id: string;
+  recipient_id: string;
+  email: string;
+  unsubscribed_at: Date | null;
+  removed_at: Date | null;
+};
+
+/** What is left to queue of a slot; the recipients are locked, so that none of them unsubscribes in between. */
+export const lockWaitingDeliveries = (tx: Tx, { organizationId, id }: SlotClaim): Promise<WaitingDelivery[]> =>
+  tx('subscription_deliveries as d')
+    .join('subscription_recipients as r', 'r.id', 'd.recipient_id')
+    .where({ 'd.organization_id': organizationId, 'd.slot_id': id, 'd.status': 'queued' })
+    .whereNull('d.mail_id')
+    .orderBy('d.id')
+    .forUpdate('d', 'r')
+    .select<WaitingDelivery[]>('d.id', 'd.message_id', 'd.recipient_id', 'r.email', 'r.unsubscribed_at', 'r.removed_at');
+
+type Outcome = { status?: 'failed' | 'skipped'; mail_id?: string; records?: number; error?: string | null };
+export const updateDelivery = (tx: Tx, organizationId: string, id: string, outcome: Outcome) =>
+  tx('subscription_deliveries').where({ organization_id: organizationId, id }).update(outcome);
+
+/** Deliveries whose mail may still be here, of one recipient or of all. */
+export const listMailsOnTheirWay = (tx: Tx, organizationId: string, subscriptionId: string, recipientId?: string) => {
+  const query = tx('subscription_deliveries as d')
+    .join('outgoing_mails as m', 'm.id', 'd.mail_id')
+    .where({ 'd.organization_id': organizationId, 'd.subscription_id': subscriptionId, 'm.status': 'queued' });
+  if (recipientId !== undefined) query.where('d.recipient_id', recipientId);
+  return query.select<{ id: string; mail_id: string }[]>('d.id', 'd.mail_id');
+};
+
+/** Deliveries of a recipient that wait for their records. */
+export const skipWaitingDeliveries = (tx: Tx, organizationId: string, recipientId: string) =>
+  tx('subscription_deliveries')
+    .where({ organization_id: organizationId, recipient_id: recipientId, status: 'queued' })
+    .whereNull('mail_id')
+    .update({ status: 'skipped' });
+
+export type DeliveryRow = {
+  id: string;
+  slot: Date;
+  trigger: Trigger;
+  email: string;
+  status: DeliveryStatus;
+  records: string | null;
+  message_id: string;
+  error: string | null;
+  sent_at: Date | null;
+  created_at: Date;
+};
+
+/** Once a mail is queued, its row tells how it stands. */
+const statusNow = "case when d.status = 'queued' then coalesce(m.status, d.status) else d.status end";
+
+function selectDeliveries(tx: Tx, organizationId: string, subscriptionId: string) {
+  return tx('subscription_deliveries as d')
+    .join('subscription_slots as l', 'l.id', 'd.slot_id')
+    .join('subscription_recipients as r', 'r.id', 'd.recipient_id')
+    .leftJoin('outgoing_mails as m', 'm.id', 'd.mail_id')
+    .where({ 'd.organization_id': organizationId, 'd.subscription_id': subscriptionId })
+    .select(
+      'd.id',
+      'l.slot',
+      'l.trigger',
+      'r.email',
+      'd.records',
+      'd.message_id',
+      'm.sent_at',
+      'd.created_at',
+      tx.raw(`${statusNow} as status`),
+      tx.raw("coalesce(d.error, m.last_error, case when d.status = 'queued' then l.error end) as error"),
+    )
+    .orderBy([
+      { column: 'd.created_at', order: 'desc' },
+      { column: 'd.id', order: 'desc' },
+    ]);
+}
+
+export function listDeliveryRows(
+  tx: Tx,
+  organizationId: string,
+  subscriptionId: string,
+  page: PageQuery,
+  status: DeliveryStatus | undefined,
+) {
+  const query = selectDeliveries(tx, organizationId, subscriptionId);
+  if (status !== undefined) query.whereRaw(`${statusNow} = ?`, [status]);
+  return readPage<DeliveryRow>(query, page);
+}
+
+export const deliveriesOfSlot = async (tx: Tx, organizationId: string, subscriptionId: string, slotId: string): Promise<DeliveryRow[]> =>
+  (await selectDeliveries(tx, organizationId, subscriptionId).where('d.slot_id', slotId)) as DeliveryRow[];
+
+export type LastSlotRow = {
+  subscription_id: string;
+  slot: Date;
+  trigger: Trigger;
+  error: string | null;
+  queued: number;
+  sent: number;
+  failed: number;
+  unknown: number;
+  skipped: number;
+};
+
+/** The newest slot of each of these subscriptions, with how its deliveries stand. */
+export async function lastSlots(tx: Tx, organizationId: string, subscriptionIds: readonly string[]): Promise<Map<string, LastSlotRow>> {
+  if (subscriptionIds.length === 0) return new Map();
+  const { rows } = await tx.raw<{ rows: LastSlotRow[] }>(
+    `with last as (
+       select newest.* from unnest(?::uuid[]) as wanted(id) cross join lateral (
+         select s.id, s.subscription_id, s.slot, s.trigger, s.error from subscription_slots s
+         where s.organization_id = ? and s.subscription_id = wanted.id order by s.created_at desc, s.id desc limit 1) newest)
+     select l.subscription_id, l.slot, l.trigger, l.error,
+       count(*) filter (where now.status in ('queued', 'sending'))::int as queued, count(*) filter (where now.status = 'sent')::int as sent,
+       count(*) filter (where now.status = 'failed')::int as failed, count(*) filter (where now.status = 'unknown')::int as unknown,
+       count(*) filter (where now.status = 'skipped')::int as skipped
+     from last l left join subscription_deliveries d on d.slot_id = l.id left join outgoing_mails m on m.id = d.mail_id
+     cross join lateral (select ${statusNow} as status) now
+     group by l.subscription_id, l.slot, l.trigger, l.error`,
+    [[...subscriptionIds], organizationId],
+  );
+  return new Map(rows.map((row) => [row.subscription_id, row]));
+}

@@ -1,0 +1,131 @@
+// Sends subscriptions in this process: each minute it opens the slots that are due, and every few seconds it works on whatever waits.
+// Any number of processes may do the same on one database: a slot is made once and is worked on under a lease.
+import cron from 'node-cron';
+import type { Ctx } from '../../core/ctx.ts';
+import { newId } from '../../core/id.ts';
+import { inTransaction } from '../../db/transaction.ts';
+import { openRecords } from '../../public/index.ts';
+import { dueSlot } from '../../sync/index.ts';
+import { deliverSlot, type ReadSlot } from './deliver-slot.ts';
+import { openSlot } from './deliveries.service.ts';
+import { claimSlot, renewSlotLease, type ScheduledRow, type SlotClaim, scheduledSubscriptions } from './deliveries.store.ts';
+import { readContent } from './read-view.ts';
+import { lockSubscription } from './subscriptions.store.ts';
+
+export type SubscriptionRunner = {
+  /** Opens what is due now and works until nothing waits; says how many slots were opened. */
+  tick(): Promise<number>;
+  /** Slots that are not done go back, for this or another process. */
+  stop(): Promise<void>;
+};
+
+export type RunnerOptions = {
+  readonly pollMs?: number;
+  readonly leaseMs?: number;
+  /** How the records of a slot are read; through the read engine unless told. */
+  readonly read?: ReadSlot;
+};
+const usual = { pollMs: 2_000, leaseMs: 60_000 };
+/** Slots in hand at once in one process, so that one long file holds up few. */
+const lanes = 2;
+
+async function openDueSlot(ctx: Ctx, row: ScheduledRow): Promise<boolean> {
+  const { organization_id: organizationId, id, schedule, timezone } = row;
+  const slot = dueSlot({ schedule, timezone, lastSlot: row.last_slot, since: row.since }, ctx.clock.now());
+  if (slot === null) return false;
+  const tenant = { ...ctx, organizationId };
+  const made = await inTransaction(tenant, async (tx) =>
+    (await lockSubscription(tx, organizationId, id)) === undefined
+      ? undefined
+      : openSlot(tx, tenant, { subscriptionId: id, trigger: 'schedule', slot }),
+  );
+  return made !== undefined;
+}
+
+/** One slot for each subscription whose latest time has none yet; the unique index decides between processes. */
+async function openDueSlots(ctx: Ctx): Promise<number> {
+  let made = 0;
+  for (const row of await scheduledSubscriptions(ctx)) {
+    try {
+      if (await openDueSlot(ctx, row)) made += 1;
+    } catch (error) {
+      // One subscription's trouble must not keep the others from being sent.
+      ctx.log.error({ err: error, subscriptionId: row.id }, 'a due subscription could not be opened');
+    }
+  }
+  return made;
+}
+
+/** Works on whatever waits, a few slots at a time; one round at a time, however often it is asked. */
+function startWorking(ctx: Ctx, read: ReadSlot, leaseMs: number, signal: AbortSignal) {
+  let working: Promise<void> | undefined;
+  let again = false;
+
+  const deliver = async (claim: SlotClaim): Promise<void> => {
+    const timer = setInterval(() => {
+      renewSlotLease(ctx, claim, leaseMs).catch((error: unknown) =>
+        ctx.log.warn({ err: error }, 'the lease of a slot could not be renewed'),
+      );
+    }, leaseMs / 3);
+    try {
+      await deliverSlot(ctx, claim, read, signal);
+    } finally {
+      clearInterval(timer);
+    }
+  };
+  const workInOne = async (): Promise<void> => {
+    while (!signal.aborted) {
+      const claim = await claimSlot(ctx, newId(), leaseMs);
+      if (claim === undefined) return;
+      await deliver(claim);
+    }
+  };
+  const workOnAll = async (): Promise<void> => {
+    do {
+      again = false;
+      const ended = await Promise.allSettled(Array.from({ length: lanes }, workInOne));
+      for (const lane of ended) if (lane.status === 'rejected') ctx.log.warn({ err: lane.reason }, 'a slot waits for another attempt');
+    } while (again && !signal.aborted);
+    // In the same step as the last look at `again`, so that no wish falls in between.
+    working = undefined;
+  };
+  const work = (): Promise<void> => {
+    again = true;
+    working ??= workOnAll();
+    return working;
+  };
+  return { work, settled: async (): Promise<void> => working };
+}
+
+export function startSubscriptions(ctx: Ctx, given: RunnerOptions = {}): SubscriptionRunner {
+  const { pollMs, leaseMs } = { ...usual, ...given };
+  const records = openRecords(ctx);
+  const read: ReadSlot = given.read ?? ((tenant, slot, stop) => readContent(records, tenant, slot, stop));
+  const stopping = new AbortController();
+  const { work, settled } = startWorking(ctx, read, leaseMs, stopping.signal);
+  const ticks = new Set<Promise<unknown>>();
+  const tick = async (): Promise<number> => {
+    const made = await openDueSlots(ctx);
+    await work();
+    return made;
+  };
+  const tickByItself = (): Promise<unknown> => {
+    const ticking: Promise<unknown> = tick()
+      .catch((error: unknown) => ctx.log.error({ err: error }, 'due subscriptions could not be looked for'))
+      .finally(() => ticks.delete(ticking));
+    ticks.add(ticking);
+    return ticking;
+  };
+  const minute = cron.schedule('* * * * *', tickByItself, { noOverlap: true });
+  const poll = setInterval(work, pollMs);
+  return {
+    tick,
+    stop: async () => {
+      await minute.destroy();
+      clearInterval(poll);
+      stopping.abort();
+      await Promise.allSettled(ticks);
+      await settled();
+    },
+  };
+}

@@ -1,0 +1,58 @@
+// Who may know of a subscription, who may change it, and whether its owner still sees what it sends.
+import type { RequestCtx } from '../../core/ctx.ts';
+import { AppError, notFound } from '../../core/errors.ts';
+import type { Tx } from '../../db/transaction.ts';
+import { rolePermissions } from '../../identity/principal.ts';
+import { viewerOf } from '../views/views.service.ts';
+import { findVisibleView, isVisible, type ViewRow, whoLooks } from '../views/views.store.ts';
+import { findSubscription, lockSubscription, type Seen, type SubscriptionRow } from './subscriptions.store.ts';
+
+export const seenBy =
+  (ctx: Pick<RequestCtx, 'principal'>): Seen =>
+  (query) => {
+    const viewer = viewerOf(ctx);
+    query.where((any) => {
+      any.where('s.owner_id', viewer.userId).orWhereRaw(isVisible, whoLooks(viewer));
+      // Whoever may change members looks after what has lost its owner or its view.
+      if (viewer.keeper) any.orWhereNull('s.owner_id').orWhereNull('s.view_id');
+    });
+  };
+
+function refuseStranger(ctx: Pick<RequestCtx, 'principal'>, { owner_id: ownerId }: Pick<SubscriptionRow, 'owner_id'>): void {
+  const { userId, keeper } = viewerOf(ctx);
+  if (ownerId === userId || keeper) return;
+  throw new AppError('FORBIDDEN', 'Only its owner changes a subscription', {
+    details: [{ path: '', code: 'subscription_owner_needed', message: 'Ask its owner, or somebody who may change members' }],
+  });
+}
+
+/** One that the caller may not know of is not there. */
+export async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<SubscriptionRow> {
+  const row = await findSubscription(tx, ctx.organizationId, id, seenBy(ctx));
+  if (row === undefined) throw notFound('Subscription');
+  return row;
+}
+
+/** One that the caller may change; nobody else changes it meanwhile. */
+export async function lockOwnRow(tx: Tx, ctx: RequestCtx, id: string): Promise<SubscriptionRow> {
+  await lockSubscription(tx, ctx.organizationId, id);
+  const row = await getRow(tx, ctx, id);
+  refuseStranger(ctx, row);
+  return row;
+}
+
+export const findViewOfCaller = (tx: Tx, ctx: RequestCtx, viewId: string): Promise<ViewRow | undefined> =>
+  findVisibleView(tx, ctx.organizationId, viewerOf(ctx), viewId);
+
+type Role = { name: string; built_in: boolean; permissions: string[] };
+
+/** The view as the owner of a subscription sees it now: their role must still let them read views. */
+export async function findViewForOwner(tx: Tx, organizationId: string, viewId: string, ownerId: string): Promise<ViewRow | undefined> {
+  const role = await tx('memberships as m')
+    .join('roles as r', 'r.id', 'm.role_id')
+    .where({ 'm.organization_id': organizationId, 'm.user_id': ownerId })
+    .first<Role | undefined>('r.name', 'r.built_in', 'r.permissions');
+  const held = role === undefined ? [] : rolePermissions({ ...role, builtIn: role.built_in });
+  if (!held.includes('view:read')) return undefined;
+  return findVisibleView(tx, organizationId, { userId: ownerId, keeper: held.includes('member:update') }, viewId);
+}

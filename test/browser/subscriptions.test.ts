@@ -1,0 +1,117 @@
+// The mails of subscriptions as a reader of mail shows them, and the page behind their link, by mouse and keyboard, without scripts.
+import type { Browser } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import { subscriptionWorld, type World } from '../platform/subscriptions/fixture.ts';
+import { loadInvoices } from '../public/fixture.ts';
+import {
+  graveViolations,
+  launchChromium,
+  listen,
+  looks,
+  openVisit,
+  overflowOf,
+  type Site,
+  saveScreenshot,
+  type Visit,
+} from './chromium.ts';
+
+let world: World;
+let site: Site;
+let browser: Browser;
+let visits: Visit[] = [];
+
+const names = ['Ann & <b>Co</b>', 'Böttcher Großhandel', 'A very long company name that has to wrap somewhere, GmbH & Co. KG'];
+const invoices = Array.from({ length: 120 }, (_, index) => ({
+  id: index + 1,
+  tranid: `INV-${1_000 + index}`,
+  status: index % 3 === 0 ? 'paid' : 'open',
+  total: (((index * 7919) % 100_000) / 7).toFixed(2),
+  seq: String(index),
+  paid: index % 3 === 0,
+  trandate: '2026-02-01',
+  lastmodified: '2026-02-01T12:30:00Z',
+  entity: String(index % 3),
+  entityName: names[index % 3] ?? null,
+}));
+
+beforeAll(async () => {
+  world = await subscriptionWorld();
+  await loadInvoices(world.ctx, world.organization.id, invoices);
+  site = await listen(createApp(world.ctx));
+  browser = await launchChromium();
+  const few = await world.view();
+  const many = await world.view({
+    name: 'Everything',
+    columns: ['tranid', 'status', 'entity', 'entity.name', 'trandate', 'lastmodified', 'total', 'paid'],
+  });
+  await world.subscribe({ viewId: few, recipients: ['few@example.test'] });
+  await world.subscribe({ viewId: many, recipients: ['many@example.test'] });
+  const runner = world.run();
+  await runner.tick();
+  await runner.stop();
+  await world.send().settled();
+});
+afterAll(async () => {
+  await browser.close();
+  await site.close();
+  await world.close();
+});
+afterEach(async () => {
+  for (const { context } of visits) await context.close();
+  visits = [];
+});
+
+async function visit(options: Parameters<typeof openVisit>[1]): Promise<Visit> {
+  const opened = await openVisit(browser, options);
+  visits.push(opened);
+  return opened;
+}
+const htmlTo = (address: string): string => world.mailsTo(address)[0]?.mail.html ?? '';
+
+describe.each(['few', 'many'])('the mail with %s columns', (which) => {
+  it.each([
+    [360, 'light'],
+    [360, 'dark'],
+    [800, 'light'],
+  ] as const)('fits %i px in %s and can be read', async (width, colorScheme) => {
+    const { page } = await visit({ viewport: { width, height: 900 }, colorScheme });
+    await page.setContent(htmlTo(`${which}@example.test`));
+    await page.getByRole('link', { name: 'Unsubscribe' }).waitFor();
+    await saveScreenshot(page, `subscription-mail-${which}-${width}-${colorScheme}`);
+    expect(await overflowOf(page)).toBe(0);
+    expect(await graveViolations(page)).toEqual([]);
+  });
+
+  it('can be read where a reader drops style sheets, and shows fifty records in less than such readers cut off', async () => {
+    const html = htmlTo(`${which}@example.test`);
+    const { page } = await visit({ viewport: { width: 360, height: 900 } });
+    await page.setContent(html.replace(/<style>[\s\S]*?<\/style>/, ''));
+    await saveScreenshot(page, `subscription-mail-${which}-360-plain`);
+    // A table of few columns can't be stacked without them: dates and amounts keep their width.
+    expect(await overflowOf(page)).toBeLessThanOrEqual(which === 'few' ? 100 : 0);
+    expect(html).toContain('The first 50 of 120 records. As of ');
+    expect(Buffer.byteLength(html)).toBeLessThan(100_000);
+  });
+});
+
+describe('the page behind the link', () => {
+  it.each(looks)('at $name: ends it and takes it back without scripts, by the keyboard', async ({ name, width, colorScheme }) => {
+    const opened = await visit({ viewport: { width, height: 700 }, colorScheme, javaScriptEnabled: true });
+    const { page } = opened;
+    const link = world.linkOf('few@example.test').replace(world.ctx.settings.publicUrl, site.origin);
+    await page.goto(link);
+    await saveScreenshot(page, `unsubscribe-${name}`);
+    expect(await overflowOf(page)).toBe(0);
+    expect(await graveViolations(page)).toEqual([]);
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'You are unsubscribed' }).waitFor();
+    await saveScreenshot(page, `unsubscribed-${name}`);
+    expect(await graveViolations(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Subscribe again' }).click();
+    await page.getByRole('button', { name: 'Unsubscribe' }).waitFor();
+    expect(opened.complaints).toEqual([]);
+    expect(opened.requested.filter((address) => address.startsWith('http') && new URL(address).origin !== site.origin)).toEqual([]);
+  });
+});

@@ -1,0 +1,127 @@
+// Portal configuration over the record type of the views' builders.
+import fc from 'fast-check';
+import { newId } from '../../../src/core/id.ts';
+import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
+import { viewBuilders } from './views.ts';
+
+async function insert(table: string, { sql, organization }: Fixture, row: object): Promise<string> {
+  const id = newId();
+  await sql((tx) => tx(table).insert({ id, organization_id: organization.id, ...row }));
+  return id;
+}
+/** The one mapping of the record type that is synced. */
+async function thingMapping(fixture: Fixture): Promise<string> {
+  await noThingMapping(fixture);
+  return insert('portal_field_mappings', fixture, { record_type: 'thing', fields: '[]' });
+}
+const noThingMapping = ({ sql, organization }: Fixture) =>
+  sql((tx) => tx('portal_field_mappings').where({ organization_id: organization.id, record_type: 'thing' }).delete());
+const ofMapping = async (fixture: Fixture) => ({
+  params: { id: await insert('portal_field_mappings', fixture, { record_type: `gone ${fixture.next()}`, fields: '[]' }) },
+});
+const ofPage = async (fixture: Fixture) => ({
+  params: { id: await insert('portal_pages', fixture, { slug: `page-${fixture.next()}`, title: 'Page', blocks: '[]' }) },
+});
+const ofTemplate = async (fixture: Fixture) => ({
+  params: { id: await insert('portal_templates', fixture, { key: `key-${fixture.next()}`, kind: 'email', subject: 'x', body: 'x' }) },
+});
+
+const mapped = { source: 'title', label: 'Title' };
+const mappedFields = fc.uniqueArray(
+  fc.constantFrom(
+    { ...mapped, format: { type: 'text' }, visible: false },
+    { ...mapped, format: null, position: 7 },
+    { source: 'amount', label: 'Amount', format: { type: 'number', digits: 2 }, position: 3 },
+    { source: 'amount', label: 'Amount', format: { type: 'currency', currency: 'EUR', digits: 2 } },
+  ),
+  { minLength: 1, selector: ({ source }) => source },
+);
+const leaves = fc.constantFrom(
+  { label: 'Things', kind: 'record-type', target: 'thing', icon: 'box' },
+  { label: 'Help', kind: 'link', target: 'https://acme.example/help' },
+  { label: 'Empty', kind: 'group' },
+);
+const items = fc.array(
+  fc.oneof(leaves, fc.record({ label: fc.constant('More'), kind: fc.constant('group'), children: fc.array(leaves) })),
+  {
+    maxLength: 4,
+  },
+);
+const slugs = fc.uuid();
+const blocks = fc.array(
+  fc.constantFrom(
+    { type: 'heading', level: 2, text: 'Hello' },
+    { type: 'text', markdown: 'Some *text*' },
+    { type: 'record-list', recordType: 'thing', pageSize: 10 },
+    { type: 'link', label: 'Terms', url: 'https://acme.example/terms' },
+    { type: 'image', url: 'https://acme.example/logo.png', alt: '' },
+  ),
+  { maxLength: 4 },
+);
+const texts = {
+  'body.subject': fc.constantFrom('Hello {{ record.title }}', 'Plain'),
+  'body.body': fc.constantFrom('<p>{{ record.title }}</p>', '{% for i in (1..3) %}{{ i }}{% endfor %}', 'Plain'),
+};
+
+export const portalBuilders: BuilderGroup = {
+  ...(viewBuilders.setUp !== undefined && { setUp: viewBuilders.setUp }),
+  builders: {
+    listFieldMappings: { build: () => ({ query: { recordType: 'thing' } }) },
+    createFieldMapping: {
+      build: async (fixture) => {
+        await noThingMapping(fixture);
+        return { body: { recordType: 'thing', fields: [mapped] } };
+      },
+      fields: { 'body.recordType': asBuilt, 'body.fields': mappedFields },
+      alone: true,
+    },
+    getFieldMapping: { build: ofMapping },
+    updateFieldMapping: {
+      build: async (fixture) => ({ params: { id: await thingMapping(fixture) }, body: { fields: [mapped] } }),
+      fields: { 'body.fields': mappedFields },
+      alone: true,
+    },
+    deleteFieldMapping: { build: ofMapping },
+    getSidebar: { build: () => ({}) },
+    putSidebar: { build: () => ({ body: { items: [] } }), fields: { 'body.items': items, 'body.revision': asBuilt } },
+    listPages: { build: () => ({}) },
+    createPage: {
+      build: ({ next }) => ({ body: { slug: `new-${next()}`, title: 'Page' } }),
+      fields: { 'body.slug': slugs, 'body.blocks': blocks },
+      repeatable: true,
+    },
+    getPage: { build: ofPage },
+    updatePage: {
+      build: async (fixture) => ({ ...(await ofPage(fixture)), body: { title: 'Other' } }),
+      // Another revision than the present one is refused, and each change makes a new one.
+      fields: { 'body.slug': slugs, 'body.blocks': blocks, 'body.revision': asBuilt },
+    },
+    publishPage: {
+      build: async (fixture) => ({ ...(await ofPage(fixture)), body: { revision: 1 } }),
+      fields: { 'body.revision': asBuilt },
+    },
+    deletePage: { build: ofPage },
+    listTemplates: { build: () => ({ query: { kind: 'email' } }) },
+    createTemplate: {
+      build: ({ next }) => ({ body: { key: `new-${next()}`, kind: 'email', subject: 'x', body: 'x' } }),
+      fields: { 'body.key': slugs, 'body.kind': fc.constant('email'), ...texts },
+      repeatable: true,
+      inputs: 16,
+    },
+    getTemplate: { build: ofTemplate },
+    updateTemplate: {
+      build: async (fixture) => ({ ...(await ofTemplate(fixture)), body: { body: 'Other' } }),
+      fields: { 'body.key': slugs, ...texts },
+      inputs: 16,
+    },
+    deleteTemplate: { build: ofTemplate },
+    previewTemplate: {
+      build: async (fixture) => ({ ...(await ofTemplate(fixture)), body: { recordType: 'thing', recordId: '7' } }),
+      fields: { 'body.recordType': asBuilt, 'body.recordId': asBuilt, ...texts },
+      // Nothing is stored.
+      auditRows: 0,
+      repeatable: true,
+      inputs: 16,
+    },
+  },
+};

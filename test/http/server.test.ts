@@ -1,0 +1,152 @@
+// What Node refuses by itself is answered as everything else is: the error body, a request id, and one answer for each request.
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import express from 'express';
+import pino from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/core/clock.ts';
+import { errorHandler, unknownAddress } from '../../src/http/errors.ts';
+import { checkHeaders, requestLog } from '../../src/http/request-log.ts';
+import { openServer, serveBy } from '../../src/http/server.ts';
+
+let server: Server;
+const lines: string[] = [];
+/** Called when the slow address is asked; it answers when the promise resolves. */
+let onSlow: () => Promise<void>;
+
+beforeAll(async () => {
+  const log = pino({}, { write: (line: string) => lines.push(line) });
+  server = openServer(log, {}, { keepAliveTimeout: 5_000, headersTimeout: 300, requestTimeout: 300, connectionsCheckingInterval: 50 });
+  const app = express();
+  app.use(requestLog(log, systemClock), checkHeaders);
+  app.get('/slow', async (_req, res) => {
+    await onSlow();
+    res.json({ slow: true });
+  });
+  app.get('/begun', (_req, res) => {
+    res.write('begun');
+  });
+  app.post('/body', express.json(), (req, res) => void res.json(req.body));
+  app.use(unknownAddress);
+  app.use(errorHandler(log));
+  serveBy(server, app);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+});
+afterAll(() => server.close());
+
+function open(): Socket {
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  return socket;
+}
+
+/** All that comes back until the connection ends. */
+async function rest(socket: Socket): Promise<string> {
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+  await once(socket, 'end');
+  socket.destroy();
+  return Buffer.concat(chunks).toString();
+}
+const say = (text: string): Promise<string> => {
+  const socket = open();
+  socket.write(text);
+  return rest(socket);
+};
+
+type Told = {
+  status: number;
+  headers: Record<string, string>;
+  body: { error: { code: string; details: { code: string }[]; requestId: string } };
+};
+/** The answers of a connection, each with a body of known length. */
+function answersOf(text: string): Told[] {
+  if (text === '') return [];
+  const [head = '', ...after] = text.split('\r\n\r\n');
+  const [first = '', ...fields] = head.split('\r\n');
+  const headers = Object.fromEntries(fields.map((line) => [line.split(': ')[0]?.toLowerCase(), line.split(': ').slice(1).join(': ')]));
+  const left = after.join('\r\n\r\n');
+  const length = Number(headers['content-length']);
+  return [{ status: Number(first.split(' ')[1]), headers, body: JSON.parse(left.slice(0, length)) }, ...answersOf(left.slice(length))];
+}
+
+const close = 'Connection: close\r\n';
+
+describe('a request that Node refuses', () => {
+  it.each([
+    ['a line that is none', 'nonsense\r\n\r\n', 400, 'malformed_request'],
+    ['two lengths', 'POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n', 400, 'malformed_request'],
+    ['headers without measure', `GET / HTTP/1.1\r\nHost: x\r\nX-A: ${'a'.repeat(100_000)}\r\n\r\n`, 431, 'headers_too_large'],
+    ['headers that do not come', 'GET / HTTP/1.1\r\nHost: x\r\n', 408, 'request_timeout'],
+    [
+      'a body that does not come',
+      `POST /body HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n`,
+      408,
+      'request_timeout',
+    ],
+    ['no host', `GET /nowhere HTTP/1.1\r\n\r\n`, 400, 'missing'],
+    ['an expectation', `GET /nowhere HTTP/1.1\r\nHost: x\r\n${close}Expect: the best\r\n\r\n`, 417, 'unmet_expectation'],
+    [
+      'a broken chunk',
+      'POST /body HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
+      400,
+      'malformed_request',
+    ],
+  ])('for %s: the error body and a request id, which the log knows', async (_what, text, status, code) => {
+    const answers = answersOf(await say(text));
+    expect(answers.map((answer) => [answer.status, answer.body.error.code, answer.body.error.details[0]?.code])).toEqual([
+      [status, 'BAD_REQUEST', code],
+    ]);
+    const [{ headers, body }] = answers as [Told];
+    expect(headers).toMatchObject({ 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store', connection: 'close' });
+    expect(headers['x-request-id']).toBe(body.error.requestId);
+    expect(lines.some((line) => JSON.parse(line).requestId === body.error.requestId)).toBe(true);
+  });
+
+  it('leaves the connection to the next one where it knows where that begins', async () => {
+    const answers = answersOf(
+      await say(`GET /nowhere HTTP/1.1\r\nHost: x\r\nExpect: more\r\n\r\nGET /nowhere HTTP/1.1\r\nHost: x\r\n${close}\r\n`),
+    );
+    expect(answers.map(({ status }) => status)).toEqual([417, 404]);
+    const waiting = open();
+    waiting.write(
+      `POST /body HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n${close}Expect: 100-continue\r\n\r\n`,
+    );
+    const [continued] = (await once(waiting, 'data')) as [Buffer];
+    expect(continued.toString()).toBe('HTTP/1.1 100 Continue\r\n\r\n');
+    waiting.write('{}');
+    expect(await rest(waiting)).toMatch(/^HTTP\/1.1 200 OK/);
+  });
+
+  it('is told after the answer to the request before it, and never in its place', async () => {
+    const asked = Promise.withResolvers<void>();
+    const answered = Promise.withResolvers<void>();
+    onSlow = () => {
+      asked.resolve();
+      return answered.promise;
+    };
+    const socket = open();
+    socket.write('GET /slow HTTP/1.1\r\nHost: x\r\n\r\nnonsense\r\n\r\nmore nonsense\r\n\r\n');
+    const told = rest(socket);
+    await asked.promise;
+    answered.resolve();
+    const answers = answersOf(await told);
+    expect(answers.map(({ status }) => status)).toEqual([200, 400]);
+    expect(answers[0]?.body).toEqual({ slow: true });
+  });
+
+  it('after an answer that never ends breaks nothing into it', async () => {
+    const socket = open();
+    socket.write('GET /begun HTTP/1.1\r\nHost: x\r\n\r\n');
+    const [first] = (await once(socket, 'data')) as [Buffer];
+    expect(first.toString()).toContain('begun');
+    const more: Buffer[] = [];
+    socket.on('data', (chunk: Buffer) => more.push(chunk));
+    socket.write('nonsense\r\n\r\n');
+    socket.end();
+    await once(socket, 'close');
+    expect(Buffer.concat(more).toString()).toBe('');
+  });
+});

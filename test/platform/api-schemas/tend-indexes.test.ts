@@ -1,0 +1,165 @@
+// Indexes live as long as a version needs them: what refused and ended versions leave behind goes, what answers keeps its own, and a
+// version that comes back gets them again, whatever was cut short in between.
+import type { Knex } from 'knex';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createApp } from '../../../src/app.ts';
+import type { TenantCtx } from '../../../src/core/ctx.ts';
+import { openKnex } from '../../../src/db/connect.ts';
+import { publicationsSettled } from '../../../src/platform/api-schemas/publication.ts';
+import { tendAllIndexes, tendIndexes } from '../../../src/platform/api-schemas/tend-indexes.ts';
+import { buildWantedIndexes, rememberWantedIndexes } from '../../../src/sync/index.ts';
+import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { loadInvoices } from '../../public/fixture.ts';
+import { type Api, apiOf } from '../../setup/api.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { until } from '../../setup/until.ts';
+
+const endpoint = (...sorts: string[]) => ({
+  name: 'invoices',
+  recordType: 'invoice',
+  fields: ['tranid', 'status', 'seq', 'total'].map((source) => ({ name: source, source })),
+  sorts,
+});
+const never = new AbortController().signal;
+
+let database: TestDatabase;
+let admin: Knex;
+let owner: Api;
+let tenant: TenantCtx;
+let schema: string;
+let table: string;
+const versions: Record<string, string> = {};
+
+async function publish(...sorts: string[]): Promise<string> {
+  const { body } = await owner('post', '/api-schema', { endpoints: [endpoint(...sorts)] });
+  expect((await owner('post', `/api-schema/${body.id}/publish`, { revision: body.revision })).status).toBe(202);
+  return body.id;
+}
+const statusOf = async (id: string) => (await owner('get', `/api-schema/${id}`)).body.status;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  admin = openKnex(database.address, null, 2);
+  const { id } = await makeOrganization(database.ctx);
+  tenant = { ...database.ctx, organizationId: id };
+  schema = tenantSchema(id);
+  table = await loadInvoices(database.ctx, id, [{ id: 1, tranid: 'a' }]);
+  owner = apiOf(createApp(database.ctx), (await makeKey(database.ctx, id, { permissions: ['write'] })).secret);
+  versions['one'] = await publish('tranid', 'status');
+  versions['two'] = await publish('status', 'seq');
+  await publicationsSettled(database.ctx);
+  expect([await statusOf(versions['one']), await statusOf(versions['two'])]).toEqual(['published', 'published']);
+});
+afterAll(async () => {
+  await publicationsSettled(database.ctx);
+  await admin.destroy();
+  await database.close();
+});
+
+/** The columns of the table's usable indexes, and how many there are that are not. */
+async function held(): Promise<{ usable: string[]; broken: number }> {
+  const { rows } = await admin.raw<{ rows: { columns: string; valid: boolean }[] }>(
+    `select (regexp_match(pg_get_indexdef(indexrelid), '\\(([^)]*)\\)'))[1] as columns, indisvalid as valid from pg_index
+     where indrelid = ?::regclass and not indisprimary`,
+    [`${schema}.${table}`],
+  );
+  const usable = rows.filter(({ valid }) => valid).map(({ columns }) => columns.replace('f_', '').replace(', id', ''));
+  return { usable: usable.sort(), broken: rows.filter(({ valid }) => !valid).length };
+}
+const left = { method: 'btree', expression: '"f_total", id' } as const;
+/** As a version leaves it that was refused after its indexes had been built. */
+async function leaveBehind(): Promise<void> {
+  await rememberWantedIndexes(tenant, 'invoice', [left]);
+  await buildWantedIndexes(tenant, 'invoice', () => Promise.resolve());
+  expect((await held()).usable).toContain('total');
+}
+const tend = () => tendIndexes(tenant, never);
+const usual = { usable: ['generation', 'seq', 'status', 'tranid'], broken: 0 };
+
+beforeEach(async () => {
+  await tend();
+  expect(await held()).toEqual(usual);
+});
+
+describe('the indexes of a table', () => {
+  it('are those of the versions that answer: what nobody needs goes, half built ones too', async () => {
+    await leaveBehind();
+    await admin.raw(
+      `update pg_index set indisvalid = false where indrelid = '${schema}.${table}'::regclass and indexrelid::regclass::text like '%' || ?`,
+      [
+        (
+          await admin.raw(
+            `select right(relname, 12) as name from pg_class c join pg_index i on i.indexrelid = c.oid where pg_get_indexdef(c.oid) like '%f_total, id)'`,
+          )
+        ).rows[0].name,
+      ],
+    );
+    expect((await held()).broken).toBe(1);
+    await tend();
+    expect(await held()).toEqual(usual);
+    const remembered = await admin.raw(`select count(*)::int as n from ${schema}.record_indexes`);
+    expect(remembered.rows[0].n).toBe(4);
+    await leaveBehind();
+    await tendAllIndexes(database.ctx, never);
+    expect(await held()).toEqual(usual);
+  });
+
+  it('stay for a version on its way', async () => {
+    const { body } = await owner('post', '/api-schema', { endpoints: [endpoint('total')] });
+    const publication = { status: 'running', progress: { step: 'starting', done: 0, total: 1 }, problems: [], proof: null };
+    await admin('api_schemas')
+      .where({ id: body.id })
+      .update({ publication: JSON.stringify(publication) });
+    await leaveBehind();
+    await tend();
+    expect((await held()).usable).toContain('total');
+    await admin('api_schemas')
+      .where({ id: body.id })
+      .update({ publication: JSON.stringify({ ...publication, status: 'failed' }) });
+    await tend();
+    expect(await held()).toEqual(usual);
+  });
+
+  it('of an ended version stay for a day, go, and are built again when it comes back', async () => {
+    const id = versions['two'] ?? '';
+    await owner('post', `/api-schema/${id}/retire`, {});
+    await tend();
+    expect(await held()).toEqual(usual);
+    await admin('api_schemas')
+      .where({ id })
+      .update({ updated_at: admin.raw("now() - interval '25 hours'") });
+    await tend();
+    expect((await held()).usable).toEqual(['generation', 'status', 'tranid']);
+    expect((await owner('post', `/api-schema/${id}/retire`, { undo: true })).body.status).toBe('deprecated');
+    await publicationsSettled(database.ctx);
+    expect(await held()).toEqual(usual);
+    // As after a stop in the middle of coming back.
+    await admin.raw(`delete from ${schema}.record_indexes where expression like '%f_seq%'`);
+    await tend();
+    expect((await admin.raw(`select from ${schema}.record_indexes where expression like '%f_seq%'`)).rowCount).toBe(1);
+  });
+
+  it('are never taken from a version that is published at the same time', async () => {
+    await leaveBehind();
+    // Whoever looks after the table's indexes waits for this session, and all of them begin when it ends.
+    const holder = await admin.transaction();
+    await holder.raw('select pg_advisory_xact_lock(hashtextextended(?, 1))', [`${schema}.${table}`]);
+    const tending = tend();
+    await until(async () => {
+      const rows = await admin.raw(`select from ${schema}.record_indexes where expression like '%f_total%'`);
+      return rows.rowCount === 0 ? true : undefined;
+    });
+    const id = await publish('total');
+    await until(async () => {
+      const rows = await admin.raw(`select from ${schema}.record_indexes where expression like '%f_total%'`);
+      return rows.rowCount === 1 ? true : undefined;
+    });
+    await holder.commit();
+    await Promise.all([tending, publicationsSettled(database.ctx)]);
+    expect(await statusOf(id)).toBe('published');
+    expect((await held()).usable).toContain('total');
+    await tend();
+    expect((await held()).usable).toContain('total');
+  });
+});

@@ -1,0 +1,133 @@
+// Templates and their preview on a record of the warehouse.
+import type { Express } from 'express';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../../src/app.ts';
+import { newId } from '../../../src/core/id.ts';
+import { loadInvoices } from '../../public/fixture.ts';
+import { codesOf } from '../../setup/api.ts';
+import { type TestDatabase, testClock, testDatabase } from '../../setup/database.ts';
+import { type World, world } from '../members/world.ts';
+
+let database: TestDatabase;
+let app: Express;
+let w: World;
+let other: World;
+
+beforeAll(async () => {
+  database = await testDatabase({ clock: testClock() });
+  app = createApp(database.ctx);
+  [w, other] = [await world(database.ctx, app), await world(database.ctx, app)];
+  await loadInvoices(database.ctx, w.id, [
+    {
+      id: 7,
+      tranid: 'INV-7\r\nBcc: eve@example.test',
+      total: '-12345678901234567890.10',
+      seq: '3',
+      paid: true,
+      trandate: '2026-03-01',
+      lastmodified: '2026-03-01T12:30:00Z',
+      entity: '42',
+      entityName: '<script>Ann</script>',
+      lines: '[{"item":"1","item.name":"Bolt & nut","quantity":2.50,"secretcost":1}]',
+    },
+  ]);
+  await loadInvoices(database.ctx, other.id, [{ id: 8, tranid: 'THEIRS' }]);
+});
+afterAll(() => database.close());
+
+const make = (input: object) =>
+  w.owner.api('post', '/portal/templates', { key: `k-${newId()}`, kind: 'email', subject: 'x', body: 'x', ...input });
+const preview = async (texts: object, input: object = {}) => {
+  const { id } = (await make({})).body;
+  return w.owner.api('post', `/portal/templates/${id}/preview`, { recordType: 'invoice', recordId: '7', ...texts, ...input });
+};
+
+describe('/portal/templates', () => {
+  it('are made, shown, changed and deleted', async () => {
+    const made = await w.owner.api('post', '/portal/templates', {
+      key: 'open',
+      kind: 'email',
+      subject: 'Hi {{ a }}',
+      body: '<p>{{ b }}</p>',
+    });
+    expect([made.status, made.body]).toMatchObject([201, { key: 'open', kind: 'email', subject: 'Hi {{ a }}', body: '<p>{{ b }}</p>' }]);
+    const at = `/portal/templates/${made.body.id}`;
+    expect((await w.owner.api('get', at)).body).toEqual(made.body);
+    expect((await w.owner.api('patch', at, { body: 'Other' })).body).toMatchObject({ body: 'Other', subject: 'Hi {{ a }}' });
+    expect((await w.owner.api('get', '/portal/templates?q=OPE&kind=email')).body.pagination.total).toBe(1);
+    expect(codesOf(await make({ key: 'open' }))).toEqual(['taken']);
+    expect((await make({ key: 'open', kind: 'document', subject: null })).status).toBe(201);
+    expect((await other.owner.api('get', at)).status).toBe(404);
+    expect((await w.owner.api('delete', at)).status).toBe(204);
+    expect((await w.owner.api('get', at)).status).toBe(404);
+  });
+
+  it('422 with the line for what can not be read, for a mail without and a document with a subject', async () => {
+    const refused = await make({ subject: '{{ a | shout }}', body: 'one\n{% if a %}\n{{ b }' });
+    expect([refused.status, refused.body.error.details]).toEqual([
+      422,
+      [
+        { path: 'subject', code: 'syntax', message: 'Line 1, column 1: undefined filter: shout' },
+        { path: 'body', code: 'syntax', message: expect.stringMatching(/^Line [23], column \d+: /) },
+      ],
+    ]);
+    const { id } = (await make({})).body;
+    expect(codesOf(await w.owner.api('patch', `/portal/templates/${id}`, { body: '{% include "x" %}' }))).toEqual(['syntax']);
+    expect(codesOf(await make({ subject: null }))).toEqual(['subject_needed']);
+    expect(codesOf(await make({ kind: 'document' }))).toEqual(['no_subject']);
+    for (const input of [{ body: '' }, { body: 'x'.repeat(65_537) }, { key: 'Bad Key' }, { kind: 'page' }, { subject: 'x'.repeat(501) }])
+      expect((await make(input)).status).toBe(422);
+  });
+});
+
+describe('POST /portal/templates/{id}/preview', () => {
+  it('renders a record: exact numbers, labels, lines, what data adds; the subject in one line, the body escaped', async () => {
+    const body = `{{ labels.entity }} ({{ record.entity }}) {{ record.total }} {{ record.total | number: 2 }} {{ record.paid }}
+{% for line in record.lines %}{{ line["item.name"] }}: {{ line.quantity | times: 2 }}{% endfor %}
+{{ record.trandate | date: "%d.%m.%Y" }} {{ record.lastmodified | date: "%H:%M" }} {{ now | date: "%Y-%m-%d" }} {{ greeting }} {{ organization.slug }}`;
+    const answer = await preview(
+      { subject: '{{ record.tranid }}: {{ labels.entity }}', body },
+      { data: { greeting: 'Dear & all', record: { tranid: 'not mine' }, now: 'never' } },
+    );
+    const { slug } = (await w.owner.api('get', '/whoami')).body.organization;
+    expect([answer.status, answer.body]).toEqual([
+      200,
+      {
+        subject: 'INV-7 Bcc: eve@example.test: <script>Ann</script>',
+        html: `&lt;script&gt;Ann&lt;/script&gt; (42) -12345678901234567890.10 -12,345,678,901,234,567,890.10 true
+Bolt &amp; nut: 5
+01.03.2026 12:30 2026-03-02 Dear &amp; all ${slug}`,
+        problems: [],
+      },
+    ]);
+  });
+
+  it('names missing variables, mistakes and limits with their line, and renders what it can', async () => {
+    const missing = (await preview({ body: 'a\n{{ record.nothing }}b' })).body;
+    expect(missing).toMatchObject({ html: 'a\nb', problems: [{ path: 'body', code: 'undefined_variable', line: 2, column: 4 }] });
+    const failed = (await preview({ subject: 'Fine', body: 'a\n{{ b | shout }}' })).body;
+    expect(failed).toMatchObject({ subject: 'Fine', html: null, problems: [{ path: 'body', code: 'syntax', line: 2 }] });
+    const endless = (await preview({ body: '\n\n{% for i in (1..99999999) %}{% endfor %}' })).body;
+    expect(endless).toMatchObject({ html: null, problems: [{ path: 'body', code: 'too_much_work', line: 3 }] });
+  });
+
+  it('sees the records of its own organization alone, and is for whoever writes templates', async () => {
+    for (const [input, code] of [
+      [{ recordId: '8' }, 'unknown_record'],
+      [{ recordId: 'x' }, 'unknown_record'],
+      [{ recordType: 'customer' }, 'unknown_record_type'],
+      [{ recordType: '__proto__' }, 'unknown_record_type'],
+    ] as const)
+      expect(codesOf(await preview({}, input))).toEqual([code]);
+    let deep: unknown = 1;
+    for (let level = 0; level < 3_000; level += 1) deep = [deep];
+    expect((await preview({}, { data: { deep } })).status).toBe(422);
+    const { id } = (await make({})).body;
+    const asked = { recordType: 'invoice', recordId: '7' };
+    expect((await other.owner.api('post', `/portal/templates/${id}/preview`, asked)).status).toBe(404);
+    const viewer = await w.join('viewer');
+    expect((await viewer.api('post', `/portal/templates/${id}/preview`, asked)).body.error.message).toBe(
+      'Missing required permission: portal:update',
+    );
+  });
+});

@@ -1,0 +1,324 @@
+// From a due slot to mails in a real SMTP server: what they say, and that each leaves once, whatever fails on the way.
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { unavailable } from '../../../src/core/errors.ts';
+import { openDb } from '../../../src/db/connect.ts';
+import type { RunnerOptions } from '../../../src/platform/subscriptions/runner.ts';
+import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { type ScriptStep, startScriptedServer } from '../../setup/smtp.ts';
+import { until } from '../../setup/until.ts';
+import { minuteMs, subscriptionWorld, type World } from './fixture.ts';
+
+let world: World;
+let viewId: string;
+beforeAll(async () => {
+  world = await subscriptionWorld();
+  viewId = await world.view();
+});
+afterAll(() => world.close());
+beforeEach(() => {
+  world.mails.delivered.length = 0;
+});
+afterEach(async () => {
+  await world.stopSenders();
+  await world.as((tx) => tx('subscriptions').delete());
+  await world.as((tx) => tx('outgoing_mails').delete());
+});
+
+const headerOf = (address: string, name: string): string | undefined =>
+  world.mailsTo(address)[0]?.mail.headers.find(({ key }) => key === name)?.value;
+
+/** Does what happens in one process until nothing is due any more, and ends it. */
+async function work(options: RunnerOptions = {}): Promise<void> {
+  const runner = world.run(options);
+  await runner.tick();
+  await runner.stop();
+}
+
+describe('a slot', () => {
+  it('is a mail for each recipient: labels, exact and right-aligned numbers, everything escaped, in two parts', async () => {
+    const { id } = await world.subscribe({ viewId, recipients: ['Ada@Example.test', 'bob@example.test'], timezone: 'Europe/London' });
+    await work();
+    world.send();
+    const [bob, ada] = await world.settled(id, ['sent', 'sent']);
+    expect([ada?.recipient, bob?.recipient].sort()).toEqual(['ada@example.test', 'bob@example.test']);
+    expect(ada).toMatchObject({ records: 3, error: null, slot: world.clock.now().toISOString().replace('.000', '') });
+    const [delivered] = world.mailsTo(ada?.recipient ?? '');
+    expect(delivered?.mail).toMatchObject({ subject: 'Open invoices: 3 records', messageId: ada?.messageId });
+    const { html = '', text = '' } = delivered?.mail ?? {};
+    expect(html).toContain('Ann &amp; &lt;b&gt;Co&lt;/b&gt;');
+    expect(html).not.toContain('<b>Co');
+    for (const label of ['Document number', 'Customer', 'Date', 'Amount']) expect(html).toContain(label);
+    expect(html).toMatch(/text-align:right[^>]*>(<span[^>]*>Amount<\/span>)12345678901234567890\.10</);
+    expect(html).toContain('3 records. As of 2026-03-01 08:00 (Europe/London).');
+    expect(html).toContain('subscribed your address to “Open invoices”');
+    expect(text).toContain('INV-2            =1+1             2026-02-01                   -15.30\n');
+    expect(text).toContain('INV-3                                         12345678901234567890.10\n');
+    expect(headerOf('ada@example.test', 'list-unsubscribe-post')).toBe('List-Unsubscribe=One-Click');
+    const [first, second] = [world.linkOf('ada@example.test'), world.linkOf('bob@example.test')];
+    expect(first).toMatch(/^https:\/\/portal\.example\.test\/unsubscribe\?token=[\w-]{43}$/);
+    expect(second).not.toBe(first);
+    expect(html + text).toContain(first);
+    expect(html + text).not.toContain(second);
+  });
+
+  it('is sent when there is nothing to show, says which field is gone, and no name can add a header', async () => {
+    const name = `Late\u200b ${'x'.repeat(100)}`;
+    const empty = await world.view({
+      name,
+      columns: ['tranid', 'total'],
+      filters: [{ field: 'total', operator: 'gt', value: '99999999999999999999999' }],
+    });
+    await world.as((tx) =>
+      tx('views')
+        .where({ id: empty })
+        .update({ name: 'Late\r\nBcc: eve@example.test', columns: ['tranid', 'gone'] }),
+    );
+    const { id } = await world.subscribe({ viewId: empty });
+    await work();
+    world.send();
+    await world.settled(id, ['sent']);
+    const [delivered] = world.mails.delivered;
+    expect(world.mails.delivered).toHaveLength(1);
+    expect(delivered?.to).toEqual(['ada@example.test']);
+    expect(delivered?.mail.subject).toBe('Late Bcc: eve@example.test: no records');
+    expect(delivered?.mail.bcc).toBeUndefined();
+    expect(delivered?.mail.text).toContain('There are no records.');
+    expect(delivered?.mail.text).toContain('no synced field "gone"');
+  });
+
+  it('comes once for each minute of the schedule, and after downtime the latest alone', async () => {
+    const { id } = await world.subscribe({ viewId });
+    await work();
+    await work();
+    expect(await world.deliveries(id)).toHaveLength(1);
+    world.clock.advance(90 * minuteMs);
+    await work();
+    await work();
+    expect(await world.deliveries(id)).toHaveLength(2);
+    expect((await world.deliveries(id))[0]?.slot).toBe(world.clock.now().toISOString().replace('.000', ''));
+  });
+
+  it('that nobody worked on before the next one came is given up, not sent late', async () => {
+    const { id } = await world.subscribe({ viewId });
+    await work({ read: () => Promise.reject(unavailable('Busy', 1)) });
+    world.clock.advance(2 * minuteMs);
+    await world.as((tx) => tx('subscription_slots').update({ next_attempt_at: new Date(0) }));
+    await work();
+    const [late, early] = (await world.deliveries(id)).map(({ status, error }) => [status, error]);
+    expect(late).toEqual(['queued', null]);
+    expect(early).toEqual(['failed', 'The service could not send it before the next slot was due']);
+  });
+});
+
+describe('a file', () => {
+  it('holds all records as CSV, kept once for all mails, guarded against formulas, and goes away when they have left', async () => {
+    const { id } = await world.subscribe({ viewId, format: 'csv', recipients: ['ada@example.test', 'bob@example.test'] });
+    await work();
+    const kept = () => world.as((tx) => tx('mail_attachments').select<{ content: string }[]>('content'));
+    expect(await kept()).toHaveLength(1);
+    expect(JSON.stringify(await kept())).not.toContain('INV-1');
+    await world.ctx.db.control.raw('select prune_mails()');
+    world.send();
+    await world.settled(id, ['sent', 'sent']);
+    for (const { mail } of world.mails.delivered) {
+      const day = world.clock.now().toISOString().slice(0, 10);
+      expect(mail.attachments).toMatchObject([{ filename: `Open-invoices-${day}.csv`, mimeType: 'text/csv', disposition: 'attachment' }]);
+      const csv = Buffer.from(mail.attachments[0]?.content as ArrayBuffer).toString('utf8');
+      expect(csv.split('\r\n')).toEqual([
+        'id,tranid,entity.name,trandate,total',
+        '1,INV-1,Ann & <b>Co</b>,2026-01-31,1234.50',
+        "2,INV-2,'=1+1,2026-02-01,-15.30",
+        '3,INV-3,,,12345678901234567890.10',
+        '',
+      ]);
+      expect(mail.text).toContain(`3 records in Open-invoices-${day}.csv. As of`);
+      expect(mail.html).not.toContain('INV-1');
+    }
+    await world.ctx.db.control.raw('select prune_mails()');
+    expect(await kept()).toEqual([]);
+  });
+
+  it('that is too large fails in words that say what to do, and is read once', async () => {
+    const { id } = await world.subscribe({ viewId, format: 'csv' });
+    const { settings } = world.ctx;
+    const runner = world.run({}, { ...world.ctx, settings: { ...settings, mail: { ...settings.mail, mostAttachmentBytes: 60 } } });
+    await runner.tick();
+    await runner.stop();
+    expect(await world.deliveries(id)).toMatchObject([{ status: 'failed', error: expect.stringContaining('narrow the view by filters') }]);
+    expect(await world.as((tx) => tx('subscription_slots').select('attempts'))).toEqual([{ attempts: 1 }]);
+  });
+});
+
+describe('a template', () => {
+  const template = async (subject: string, body: string): Promise<string> => {
+    const answer = await world.owner('post', '/portal/templates', {
+      key: `mail-${subject.length}-${body.length}`,
+      kind: 'email',
+      subject,
+      body,
+    });
+    expect(answer.status).toBe(201);
+    return answer.body.id;
+  };
+
+  it('writes subject and body from the records, escaped, and our link stands below it; it can not be deleted while it is used', async () => {
+    const body =
+      '<html><body><ul>{% for row in rows %}<li>{{ row.record.tranid }} {{ row.labels.entity }} {{ row.cells[3] }}</li>{% endfor %}</ul></body></html>';
+    const templateId = await template('{{ view.name }}: {{ total }} ({{ rows[1].labels.entity }})', body);
+    const { id } = await world.subscribe({ viewId, templateId });
+    await work();
+    world.send();
+    await world.settled(id, ['sent']);
+    const [delivered] = world.mails.delivered;
+    expect(delivered?.mail.subject).toBe('Open invoices: 3 (=1+1)');
+    expect(delivered?.mail.html).toContain('<li>INV-1 Ann &amp; &lt;b&gt;Co&lt;/b&gt; 1234.50</li><li>INV-2 =1+1 -15.30</li>');
+    expect(delivered?.mail.html).toMatch(
+      new RegExp(`href="${world.linkOf('ada@example.test').replace('?', '\\?')}"[^>]*>Unsubscribe</a></p>\\s*</body>`),
+    );
+    expect(delivered?.mail.text).toContain('12345678901234567890.10');
+    const deleted = await world.owner('delete', `/portal/templates/${templateId}`);
+    expect([deleted.status, deleted.body.error.details[0].code]).toEqual([422, 'in_use']);
+  });
+
+  it('that fails fails the deliveries by its line, at once', async () => {
+    const templateId = await template(
+      'x',
+      'one\n{{ rows | map: "record" | first | divided_by: 0 }}{% for i in (1..1000000000) %}{{ i }}{% endfor %}',
+    );
+    const { id } = await world.subscribe({ viewId, templateId });
+    await work();
+    expect(await world.deliveries(id)).toMatchObject([{ status: 'failed', error: expect.stringMatching(/^The template "mail-.*line 2/) }]);
+  });
+
+  it('of another kind, or of nobody, is refused', async () => {
+    const { body } = await world.owner('post', '/portal/templates', { key: 'document', kind: 'document', body: 'x' });
+    for (const templateId of [body.id, viewId]) {
+      const answer = await world.owner('post', '/subscriptions', { viewId, templateId, schedule: '* * * * *', recipients: ['a@b.test'] });
+      expect([answer.status, answer.body.error.details[0].code]).toEqual([422, 'unknown_template']);
+    }
+  });
+});
+
+const notThere = expect.stringContaining('No sync of this resource has been published yet');
+
+describe('reading', () => {
+  it('is tried again while the slot lasts, and then the deliveries fail with its words', async () => {
+    const schema = tenantSchema(world.organization.id);
+    await world.ctx.db.data.query(
+      `insert into ${schema}.record_state (record_type, id_type, generation, row_count) values ('estimate', 'integer', 0, 0);
+       insert into ${schema}.record_columns (record_type, column_name, field, part, type, state, position)
+         values ('estimate', 'f_tranid', 'tranid', 'value', 'text', 'live', 1)`,
+    );
+    const unread = await world.view({ recordType: 'estimate', columns: ['tranid'] });
+    const { id } = await world.subscribe({ viewId: unread, schedule: '0 0 1 1 *' });
+    await world.as((tx) => tx('subscriptions').update({ scheduled_since: '2020-01-01' }));
+    const waits: number[] = [];
+    for (let attempt = 1; attempt <= 5; attempt += 1) {
+      await work();
+      const { rows } = await world.as((tx) =>
+        tx.raw('select status, round(extract(epoch from next_attempt_at - clock_timestamp()))::int as wait from subscription_slots'),
+      );
+      if (rows[0].status === 'waiting') {
+        waits.push(rows[0].wait);
+        const [waiting] = await world.deliveries(id);
+        expect(waiting).toMatchObject({ status: 'queued', error: notThere, records: null });
+      }
+      await world.as((tx) => tx('subscription_slots').update({ next_attempt_at: new Date(0) }));
+    }
+    for (const [index, seconds] of [5, 30, 120, 300].entries()) expect(Math.abs((waits[index] ?? 0) - seconds)).toBeLessThan(5);
+    expect(waits).toHaveLength(4);
+    expect(await world.deliveries(id)).toMatchObject([{ status: 'failed', error: notThere }]);
+    expect((await world.owner('get', `/subscriptions/${id}`)).body.lastSlot).toMatchObject({
+      error: notThere,
+      deliveries: { failed: 1, queued: 0 },
+    });
+  });
+
+  it('an error of our own is told without its words, and is in the log', async () => {
+    const { id } = await world.subscribe({ viewId });
+    await work({ read: () => Promise.reject(new Error('secret detail')) });
+    expect(await world.deliveries(id)).toMatchObject([{ status: 'queued', error: 'The service had an error of its own' }]);
+    expect(world.lines.join('')).toContain('secret detail');
+  });
+});
+
+describe('several processes', () => {
+  it('make one delivery each of thirty slots, and one takes over what another left in its hands', async () => {
+    const ids: string[] = [];
+    for (let n = 0; n < 30; n += 1) ids.push((await world.subscribe({ viewId, recipients: [`p${n}@example.test`] })).id);
+    let stuck = 0;
+    const ends: (() => void)[] = [];
+    const never = world.run({
+      leaseMs: 1_000,
+      read: () => {
+        stuck += 1;
+        return new Promise((resolve) => {
+          ends.push(() =>
+            resolve({ title: 'x', subject: 'too late', records: 0, attachment: undefined, layout: () => ({ text: 'x', html: 'x' }) }),
+          );
+        });
+      },
+    });
+    void never.tick();
+    await until(async () => (stuck > 0 ? true : undefined));
+    await world.as((tx) => tx('subscription_slots').whereNotNull('lease_id').update({ lease_id: null, lease_until: null }));
+    const { address } = world.database;
+    const ownPool = openDb(address, address, { control: 4, data: 4 }, 5_000);
+    const others = [world.run(), world.run({}, { ...world.ctx, db: ownPool })];
+    await Promise.all(others.map((runner) => runner.tick()));
+    const sender = world.send();
+    for (const id of ids) await world.settled(id, ['sent']);
+    for (const runner of others) await runner.stop();
+    await ownPool.close();
+    for (const end of ends) end();
+    await never.stop();
+    await sender.settled();
+    expect(world.mails.delivered.map(({ mail }) => mail.subject)).not.toContain('too late');
+    expect(world.mails.delivered).toHaveLength(30);
+    expect(new Set(world.mails.delivered.map(({ to }) => to[0])).size).toBe(30);
+  });
+});
+
+describe('the mail server', () => {
+  it.each([
+    ['refuses', 'RCPT', '550 nobody of that name', 'failed'],
+    ['hangs up after the message', 'end of data', 'hang up', 'unknown'],
+    ['falls silent after the message', 'end of data', 'stall', 'unknown'],
+  ] as const)('%s: it is never sent again, and says so', async (_name, step, reaction, status) => {
+    const server = await startScriptedServer({ [step as ScriptStep]: reaction });
+    try {
+      const { id } = await world.subscribe({ viewId });
+      await work();
+      const sender = world.send(server.url);
+      const [delivery] = await world.settled(id, [status]);
+      expect(delivery?.error).not.toBeNull();
+      server.react(step, '250 ok');
+      await sender.settled();
+      expect(server.messages).toHaveLength(step === 'RCPT' ? 0 : 1);
+    } finally {
+      await world.stopSenders();
+      await server.close();
+    }
+  });
+
+  it.each([
+    ['says later', 'end of data', '451 later'],
+    ['hangs up before the message', 'DATA', 'hang up'],
+    ['stalls before the message', 'RCPT', 'stall'],
+  ] as const)('%s: the same mail is tried again', async (_name, step, reaction) => {
+    const server = await startScriptedServer({ [step as ScriptStep]: reaction });
+    try {
+      const { id } = await world.subscribe({ viewId });
+      await work();
+      const sender = world.send(server.url);
+      await until(async () => (server.commands.some((line) => line.startsWith(step === 'end of data' ? 'DATA' : step)) ? true : undefined));
+      server.react(step, step === 'DATA' ? '354 go ahead' : '250 ok');
+      const [delivery] = await world.settled(id, ['sent']);
+      await sender.settled();
+      expect(server.messages.at(-1)).toContain(`Message-ID: ${delivery?.messageId}`);
+    } finally {
+      await world.stopSenders();
+      await server.close();
+    }
+  });
+});

@@ -1,0 +1,165 @@
+// A company with invoices, a view of them, a real mail server, and a clock that the test moves. The clock begins an hour ahead of the
+// machine's, so that every minute of it lies after the subscriptions were made.
+import type { Express } from 'express';
+import supertest from 'supertest';
+import { createApp } from '../../../src/app.ts';
+import type { Ctx } from '../../../src/core/ctx.ts';
+import { openLog } from '../../../src/core/log.ts';
+import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
+import { type MailSender, startMailSender } from '../../../src/mail/index.ts';
+import { type RunnerOptions, type SubscriptionRunner, startSubscriptions } from '../../../src/platform/subscriptions/runner.ts';
+import { type InvoiceRow, loadInvoices } from '../../public/fixture.ts';
+import { type Answer, type Api, apiOf } from '../../setup/api.ts';
+import { type TestClock, type TestDatabase, testClock, testDatabase, testSettings } from '../../setup/database.ts';
+import { makeKey, makeMember, makeOrganization } from '../../setup/organization.ts';
+import { type Delivered, type MailServer, startMailServer } from '../../setup/smtp.ts';
+import { until } from '../../setup/until.ts';
+
+export const minuteMs = 60_000;
+/** A full minute. */
+const beginning = (): Date => new Date(Math.ceil(Date.now() / minuteMs) * minuteMs + 60 * minuteMs);
+
+export const someInvoices: readonly InvoiceRow[] = [
+  { id: 1, tranid: 'INV-1', total: '1234.50', trandate: '2026-01-31', entity: '7', entityName: 'Ann & <b>Co</b>', paid: true },
+  { id: 2, tranid: 'INV-2', total: '-15.30', trandate: '2026-02-01', entity: '8', entityName: '=1+1', paid: false },
+  { id: 3, tranid: 'INV-3', total: '12345678901234567890.10', trandate: null, entity: null, entityName: null, paid: null },
+];
+
+/** What the ERP calls its fields. */
+async function nameFields(ctx: Ctx, organizationId: string): Promise<void> {
+  const labels = { tranid: 'Document number', total: 'Amount', trandate: 'Date', entity: 'Customer', paid: 'Paid' };
+  const fields = Object.entries(labels).map(([name, label]) => ({ name, label, type: 'text', syncable: true }));
+  const recordTypes = JSON.stringify([{ name: 'invoice', label: 'Invoice', fields }]);
+  const row = { organization_id: organizationId, record_types: recordTypes, refreshed_at: '2026-03-02T10:00:00Z' };
+  await inTransaction({ db: ctx.db, organizationId }, (tx) => tx('erp_metadata').insert(row));
+}
+
+export type Delivery = {
+  id: string;
+  slot: string;
+  recipient: string;
+  status: string;
+  error: string | null;
+  messageId: string;
+  records: number;
+};
+
+export type World = {
+  readonly ctx: Ctx;
+  readonly database: TestDatabase;
+  readonly clock: TestClock;
+  readonly app: Express;
+  readonly mails: MailServer;
+  readonly lines: string[];
+  readonly organization: { id: string; ownerId: string };
+  readonly owner: Api;
+  as<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+  /** Another runner on the same database; stopped with the world. */
+  run(options?: RunnerOptions, ctx?: Ctx): SubscriptionRunner;
+  send(smtpUrl?: string): MailSender;
+  stopSenders(): Promise<void>;
+  member(role: string | readonly string[]): Promise<{ id: string; api: Api }>;
+  view(body?: object, api?: Api): Promise<string>;
+  subscribe(body: { viewId: string } & Record<string, unknown>, api?: Api): Promise<{ id: string }>;
+  deliveries(id: string): Promise<Delivery[]>;
+  /** Once they are all as wanted. */
+  settled(id: string, statuses: readonly string[]): Promise<Delivery[]>;
+  mailsTo(address: string): Delivered[];
+  /** The address in the List-Unsubscribe header of the newest mail to this address. */
+  linkOf(address: string): string;
+  visit(method: 'get' | 'post', link: string, headers?: Record<string, string>, body?: string): Promise<Answer>;
+  close(): Promise<void>;
+};
+
+export async function subscriptionWorld(): Promise<World> {
+  const clock = testClock(beginning());
+  const mails = await startMailServer();
+  const settings = { publicUrl: 'https://portal.example.test', mail: { ...testSettings.mail, smtpUrl: mails.url } };
+  const database = await testDatabase({ settings, clock });
+  const lines: string[] = [];
+  const ctx: Ctx = { ...database.ctx, log: openLog('trace', { write: (line: string) => void lines.push(line) }) };
+  const app = createApp(ctx);
+  const organization = await makeOrganization(ctx, { name: 'Aster & Sons' });
+  const owner = apiOf(app, (await makeKey(ctx, organization.id, { permissions: ['write'] })).secret);
+  await loadInvoices(ctx, organization.id, someInvoices);
+  await nameFields(ctx, organization.id);
+  const runners: SubscriptionRunner[] = [];
+  let senders: MailSender[] = [];
+  const good = (answer: Answer, status: number) => {
+    if (answer.status !== status) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
+    return answer.body;
+  };
+  const deliveries: World['deliveries'] = async (id) => good(await owner('get', `/subscriptions/${id}/deliveries?pageSize=100`), 200).data;
+  const mailsTo: World['mailsTo'] = (address) => mails.delivered.filter(({ to }) => to.includes(address));
+  return {
+    ctx,
+    database,
+    clock,
+    app,
+    mails,
+    lines,
+    organization,
+    owner,
+    as: (work) => inTransaction({ db: ctx.db, organizationId: organization.id }, work),
+    run: (options = {}, own = ctx) => {
+      const runner = startSubscriptions(own, { pollMs: 100, ...options });
+      runners.push(runner);
+      return runner;
+    },
+    send: (smtpUrl = mails.url) => {
+      const limits = { connectMs: 500, envelopeMs: 1_000, dataMs: 1_000, stopMs: 200 };
+      const sender = startMailSender(
+        { ...ctx, settings: { ...ctx.settings, mail: { ...ctx.settings.mail, smtpUrl } } },
+        { pollMs: 50, leaseMs: 10_000, waitsMs: Array.from({ length: 50 }, () => 50), limits },
+      );
+      senders.push(sender);
+      return sender;
+    },
+    stopSenders: async () => {
+      for (const sender of senders) await sender.stop();
+      senders = [];
+    },
+    member: async (role) => {
+      const { id } = await makeMember(ctx, organization.id, role);
+      return { id, api: apiOf(app, (await makeKey(ctx, organization.id, { permissions: ['write'], createdBy: id })).secret) };
+    },
+    view: async (body = {}, api = owner) => {
+      const columns = ['tranid', 'entity.name', 'trandate', 'total'];
+      const sort = [{ field: 'tranid', direction: 'asc' }];
+      return good(await api('post', '/views', { name: 'Open invoices', recordType: 'invoice', columns, sort, ...body }), 201).id;
+    },
+    subscribe: async (body, api = owner) =>
+      good(await api('post', '/subscriptions', { schedule: '* * * * *', recipients: ['ada@example.test'], ...body }), 201),
+    deliveries,
+    settled: (id, statuses) =>
+      until(async () => {
+        const found = await deliveries(id);
+        const wanted = [...statuses].sort().join();
+        return found
+          .map(({ status }) => status)
+          .sort()
+          .join() === wanted
+          ? found
+          : undefined;
+      }, 20_000).catch(async () => {
+        throw new Error(`not ${statuses.join()}: ${JSON.stringify(await deliveries(id))}`);
+      }),
+    mailsTo,
+    linkOf: (address) =>
+      /^<([^>]+)>$/.exec(
+        mailsTo(address)
+          .at(-1)
+          ?.mail.headers.find(({ key }) => key === 'list-unsubscribe')?.value ?? '',
+      )?.[1] ?? '',
+    visit: async (method, link, headers = {}, body) => {
+      const request = supertest(app)[method](link.replace(settings.publicUrl, '')).set(headers);
+      return body === undefined ? request : request.send(body);
+    },
+    close: async () => {
+      for (const runner of runners) await runner.stop();
+      for (const sender of senders) await sender.stop();
+      await mails.close();
+      await database.close();
+    },
+  };
+}

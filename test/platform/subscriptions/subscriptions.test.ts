@@ -1,0 +1,231 @@
+// Subscriptions by the management interface: whose view may be sent, by whom, to whom, and what switches one off.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { inTransaction } from '../../../src/db/transaction.ts';
+import { loadInvoices } from '../../public/fixture.ts';
+import { apiOf, codesOf } from '../../setup/api.ts';
+import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { subscriptionWorld, type World } from './fixture.ts';
+
+let world: World;
+let viewId: string;
+beforeAll(async () => {
+  world = await subscriptionWorld();
+  viewId = await world.view({ visibility: 'organization' });
+});
+afterAll(() => world.close());
+
+const rights = [
+  'view:read',
+  'view:create',
+  'view:update',
+  'subscription:read',
+  'subscription:create',
+  'subscription:update',
+  'subscription:delete',
+];
+const good = { schedule: '0 7 * * 1-5', timezone: 'Europe/London', recipients: ['ada@example.test'] };
+async function tick(): Promise<void> {
+  const runner = world.run();
+  await runner.tick();
+  await runner.stop();
+}
+
+describe('POST /subscriptions', () => {
+  it('201 with defaults, the next run by the clock of its time zone, and addresses in lower case', async () => {
+    const { status, body } = await world.owner('post', '/subscriptions', {
+      ...good,
+      viewId,
+      recipients: ['Ada@Example.test', 'bob@example.test'],
+    });
+    expect(status).toBe(201);
+    expect(body).toMatchObject({
+      viewId,
+      view: { id: viewId, name: 'Open invoices' },
+      owner: { id: world.organization.ownerId },
+      format: 'html',
+      templateId: null,
+      enabled: true,
+      disabledReason: null,
+      lastSlot: null,
+      recipients: [
+        { email: 'ada@example.test', status: 'active', unsubscribedAt: null },
+        { email: 'bob@example.test', status: 'active', unsubscribedAt: null },
+      ],
+    });
+    const next = new Date(body.nextRunAt);
+    const inLondon = new Intl.DateTimeFormat('en-GB', { timeZone: 'Europe/London', hour: '2-digit', minute: '2-digit', weekday: 'short' });
+    expect(inLondon.format(next)).toMatch(/^(Mon|Tue|Wed|Thu|Fri) 07:00$|^(Mon|Tue|Wed|Thu|Fri), 07:00$/);
+  });
+
+  it.each([
+    ['no such schedule', { schedule: '99 * * * *' }, 'invalid_schedule'],
+    ['six fields', { schedule: '0 0 7 * * 1' }, 'invalid_schedule'],
+    ['a schedule that never comes', { schedule: '0 0 30 2 *' }, 'invalid_schedule'],
+    ['no such time zone', { timezone: 'Mars/Phobos' }, 'invalid_schedule'],
+    ['an address twice, whatever its case', { recipients: ['a@b.test', 'A@B.test'] }, 'duplicate'],
+    ['an address with a line break', { recipients: ['a@b.test\r\nBcc: c@d.test'] }, 'invalid_format'],
+    ['nobody', { recipients: [] }, 'too_small'],
+    ['fifty-one', { recipients: Array.from({ length: 51 }, (_, n) => `a${n}@b.test`) }, 'too_big'],
+    ['a template for csv', { format: 'csv', templateId: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' }, 'not_html'],
+    ['a view that is not there', { viewId: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' }, 'unknown_view'],
+  ])('422 for %s', async (_name, change, code) => {
+    const answer = await world.owner('post', '/subscriptions', { ...good, viewId, ...change });
+    expect([answer.status, codesOf(answer)]).toEqual([422, [code]]);
+  });
+});
+
+describe('who sees and changes one', () => {
+  it('its owner and who sees the view see it; its owner and who may change members change it', async () => {
+    const [maker, other, stranger] = [await world.member(rights), await world.member(rights), await world.member(rights)];
+    const secret = await world.view({ name: 'Secret' }, maker.api);
+    expect(codesOf(await other.api('post', '/subscriptions', { ...good, viewId: secret }))).toEqual(['unknown_view']);
+    const [hidden, shared] = [await world.subscribe({ viewId: secret }, maker.api), await world.subscribe({ viewId }, maker.api)];
+    expect((await maker.api('get', '/subscriptions')).body.data.map(({ id }: { id: string }) => id)).toEqual(
+      expect.arrayContaining([hidden.id, shared.id]),
+    );
+    const address = `/subscriptions/${hidden.id}`;
+    const unseen = [
+      await other.api('get', address),
+      await other.api('patch', address, { enabled: false }),
+      await other.api('delete', address),
+      await other.api('post', `${address}/send`),
+      await other.api('get', `${address}/deliveries`),
+    ];
+    expect(unseen.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404]);
+    const listed = (await stranger.api('get', '/subscriptions')).body.data.map(({ id }: { id: string }) => id);
+    expect([listed.includes(shared.id), listed.includes(hidden.id)]).toEqual([true, false]);
+    expect(codesOf(await stranger.api('patch', `/subscriptions/${shared.id}`, { enabled: false }))).toEqual(['subscription_owner_needed']);
+    expect((await world.owner('patch', `/subscriptions/${shared.id}`, { enabled: false })).body).toMatchObject({
+      enabled: false,
+      disabledReason: null,
+      nextRunAt: null,
+      owner: { id: maker.id },
+    });
+  });
+});
+
+describe('what switches one off', () => {
+  it('a deleted view, at once; another view and a word switch it on', async () => {
+    const gone = await world.view({ name: 'Going' });
+    const { id } = await world.subscribe({ viewId: gone });
+    expect((await world.owner('delete', `/views/${gone}`)).status).toBe(204);
+    const address = `/subscriptions/${id}`;
+    expect((await world.owner('get', address)).body).toMatchObject({
+      enabled: false,
+      view: null,
+      nextRunAt: null,
+      disabledReason: { code: 'view_deleted' },
+    });
+    expect(codesOf(await world.owner('post', `${address}/send`))).toEqual(['view_deleted']);
+    expect(codesOf(await world.owner('patch', address, { enabled: true }))).toEqual(['view_not_seen']);
+    expect((await world.owner('patch', address, { viewId, enabled: true })).body).toMatchObject({
+      enabled: true,
+      disabledReason: null,
+      viewId,
+    });
+  });
+
+  it('an owner who left; whoever switches it on owns it', async () => {
+    const leaver = await world.member(rights);
+    const { id } = await world.subscribe({ viewId }, leaver.api);
+    const members = `/organizations/${world.organization.id}/members`;
+    expect((await world.owner('delete', `${members}/${leaver.id}?keys=revoke`)).status).toBe(204);
+    expect((await world.owner('get', `/subscriptions/${id}`)).body).toMatchObject({
+      enabled: false,
+      owner: null,
+      disabledReason: { code: 'owner_left' },
+    });
+    expect((await world.owner('patch', `/subscriptions/${id}`, { enabled: true })).body).toMatchObject({
+      enabled: true,
+      disabledReason: null,
+      owner: { id: world.organization.ownerId },
+    });
+    await world.owner('delete', `/subscriptions/${id}`);
+  });
+
+  it('a view that its owner no longer sees: the slot fails with that word, and nothing is read', async () => {
+    const [maker, other] = [await world.member(rights), await world.member(rights)];
+    const shared = await world.view({ name: 'Shared', visibility: 'organization' }, maker.api);
+    const { id } = await world.subscribe({ viewId: shared }, other.api);
+    expect((await maker.api('patch', `/views/${shared}`, { visibility: 'private' })).status).toBe(200);
+    await tick();
+    const { body } = await other.api('get', `/subscriptions/${id}`);
+    expect(body).toMatchObject({
+      enabled: false,
+      view: null,
+      disabledReason: { code: 'view_hidden' },
+      lastSlot: { deliveries: { failed: 1 } },
+    });
+    expect((await other.api('get', `/subscriptions/${id}/deliveries?status=failed`)).body.data).toMatchObject([
+      { error: 'The owner of the subscription no longer sees the view', records: null },
+    ]);
+    expect(codesOf(await other.api('patch', `/subscriptions/${id}`, { enabled: true }))).toEqual(['view_not_seen']);
+    const audit = await world.owner('get', `/organizations/${world.organization.id}/audit-log?action=subscription.disable`);
+    expect(audit.body.data).toMatchObject([{ target: { id }, changes: { disabledReason: 'view_hidden' } }]);
+  });
+});
+
+describe('POST /subscriptions/{id}/send', () => {
+  it('202 with the deliveries, a slot of its own that a repeated key gives again, and ten an hour', async () => {
+    const { id } = await world.subscribe({ viewId, schedule: '0 0 1 1 *', recipients: ['ada@example.test', 'bob@example.test'] });
+    const once = { 'idempotency-key': 'send-once' };
+    const first = await world.owner('post', `/subscriptions/${id}/send`, undefined, once);
+    expect([first.status, first.body.deliveries.length]).toEqual([202, 2]);
+    expect(first.body.deliveries[0]).toMatchObject({ trigger: 'manual', status: 'queued', records: null, slot: first.body.slot });
+    const again = await world.owner('post', `/subscriptions/${id}/send`, undefined, once);
+    expect([again.headers['idempotency-replayed'], again.body]).toEqual(['true', first.body]);
+    for (let n = 2; n <= 10; n += 1) expect((await world.owner('post', `/subscriptions/${id}/send`)).status).toBe(202);
+    const refused = await world.owner('post', `/subscriptions/${id}/send`);
+    expect([refused.status, refused.headers['retry-after']]).toEqual([429, '3600']);
+    const { body } = await world.owner('get', `/subscriptions/${id}/deliveries?status=queued&pageSize=5`);
+    expect([body.pagination.total, body.data.length]).toEqual([20, 5]);
+    expect(new Set((await world.deliveries(id)).map(({ messageId }) => messageId)).size).toBe(20);
+    expect((await world.owner('delete', `/subscriptions/${id}`)).status).toBe(204);
+    expect((await world.owner('get', `/subscriptions/${id}`)).status).toBe(404);
+  });
+});
+
+describe('deliveries', () => {
+  it('are forgotten after 90 days, links after two years; the last slot of the schedule stays known', async () => {
+    const { id } = await world.subscribe({ viewId });
+    await tick();
+    const old = "now() - interval '91 days'";
+    const before = await world.as((tx) => tx('subscription_slots').where({ subscription_id: id }).first('slot'));
+    await world.as((tx) =>
+      tx.raw(
+        `update subscription_deliveries set created_at = ${old} where slot_id in (select id from subscription_slots where subscription_id = ?)`,
+        [id],
+      ),
+    );
+    await world.as((tx) => tx.raw(`update subscription_slots set created_at = ${old} where subscription_id = ?`, [id]));
+    await world.ctx.db.control.raw('select prune_subscriptions()');
+    expect(await world.deliveries(id)).toEqual([]);
+    expect(await world.as((tx) => tx('subscription_slots').where({ subscription_id: id }).first('slot'))).toEqual(before);
+    await tick();
+    expect(await world.deliveries(id)).toEqual([]);
+  });
+});
+
+describe('another organization', () => {
+  it('sees nothing of it', async () => {
+    const { id } = await world.subscribe({ viewId });
+    const other = await makeOrganization(world.ctx);
+    const api = apiOf(world.app, (await makeKey(world.ctx, other.id, { permissions: ['write'] })).secret);
+    expect((await api('get', '/subscriptions')).body.pagination.total).toBe(0);
+    expect((await api('get', `/subscriptions/${id}`)).status).toBe(404);
+    expect(codesOf(await api('post', '/subscriptions', { ...good, viewId }))).toEqual(['unknown_view']);
+    const seen = await inTransaction({ db: world.ctx.db, organizationId: other.id }, (tx) => tx('subscription_recipients').select('id'));
+    expect(seen).toEqual([]);
+  });
+
+  it('goes as a whole, with views, templates and subscriptions that refer to each other', async () => {
+    const { id, slug } = await makeOrganization(world.ctx);
+    await loadInvoices(world.ctx, id, []);
+    const api = apiOf(world.app, (await makeKey(world.ctx, id, { permissions: ['write'] })).secret);
+    const template = await api('post', '/portal/templates', { key: 'mail', kind: 'email', subject: 'x', body: 'x' });
+    const own = await world.view({ visibility: 'organization' }, api);
+    const made = await world.subscribe({ viewId: own, templateId: template.body.id }, api);
+    expect((await api('post', `/subscriptions/${made.id}/send`)).status).toBe(202);
+    expect((await api('delete', `/organizations/${id}?confirm=${slug}`)).status).toBe(204);
+  });
+});

@@ -1,0 +1,145 @@
+// The link in a mail: it ends the subscription for one person, by one POST, and that person alone takes it back.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../../src/app.ts';
+import { subscriptionWorld, type World } from './fixture.ts';
+
+let world: World;
+let viewId: string;
+beforeAll(async () => {
+  world = await subscriptionWorld();
+  viewId = await world.view();
+  world.send();
+});
+afterAll(() => world.close());
+
+let made = 0;
+/** A subscription of two people with one slot sent; `link` is the first one's. */
+async function sent() {
+  made += 1;
+  const [ada, bob] = [`ada-${made}@example.test`, `bob-${made}@example.test`];
+  const { id } = await world.subscribe({ viewId, schedule: '0 0 1 1 *', recipients: [ada, bob] });
+  await deliver(id, ['sent', 'sent']);
+  return { id, ada, bob, link: world.linkOf(ada) };
+}
+async function deliver(id: string, statuses: readonly string[]): Promise<void> {
+  expect((await world.owner('post', `/subscriptions/${id}/send`)).status).toBe(202);
+  const runner = world.run();
+  await runner.tick();
+  await runner.stop();
+  await world.settled(id, statuses);
+}
+const recipientsOf = async (id: string): Promise<Record<string, string>> => {
+  const { body } = await world.owner('get', `/subscriptions/${id}`);
+  return Object.fromEntries(body.recipients.map(({ email, status }: { email: string; status: string }) => [email, status]));
+};
+const post = (link: string, body: string, type: string | undefined) =>
+  world.visit('post', link, type === undefined ? {} : { 'content-type': type }, body === '' ? undefined : body);
+const tokenOf = (link: string): string => new URL(link).searchParams.get('token') ?? '';
+
+describe('the link', () => {
+  it('opened shows whom and what it is about with a button, and changes nothing', async () => {
+    const { id, ada, link } = await sent();
+    const page = await world.visit('get', link);
+    expect([page.status, page.type]).toEqual([200, 'text/html']);
+    expect(page.text).toContain(`Aster &amp; Sons sends mails like “Open invoices” to ${ada}.`);
+    expect(page.text).toMatch(/<form method="post" action="\/unsubscribe\?token=[\w-]{43}"><button type="submit">Unsubscribe</);
+    expect(page.headers).toMatchObject({
+      'content-security-policy': expect.stringContaining("form-action 'self'"),
+      'referrer-policy': 'no-referrer',
+      'cache-control': 'no-store',
+    });
+    expect(page.text).not.toContain('<script');
+    expect(await recipientsOf(id)).toMatchObject({ [ada]: 'active' });
+  });
+
+  it.each([
+    ['as a mail program posts it', 'List-Unsubscribe=One-Click', 'application/x-www-form-urlencoded'],
+    ['without a body', '', undefined],
+    [
+      'as multipart',
+      '--x\r\ncontent-disposition: form-data; name="List-Unsubscribe"\r\n\r\nOne-Click\r\n--x--\r\n',
+      'multipart/form-data; boundary=x',
+    ],
+  ])('posted %s ends it at once: no sign-in, no cookie, no redirect', async (_name, body, type) => {
+    const { id, ada, bob, link } = await sent();
+    const response = await post(link, body, type);
+    expect([response.status, response.headers['location'], response.headers['set-cookie']]).toEqual([200, undefined, undefined]);
+    expect(response.text).toContain(`${ada} gets no more mails`);
+    expect(await recipientsOf(id)).toEqual({ [ada]: 'unsubscribed', [bob]: 'active' });
+    const again = await post(link, body, type);
+    expect([again.status, again.text]).toEqual([200, response.text]);
+    await deliver(id, ['sent', 'sent', 'sent', 'skipped']);
+    expect(world.mailsTo(ada)).toHaveLength(1);
+    expect((await world.visit('get', link)).text).toContain('You are unsubscribed');
+  });
+  it('takes it back by its button alone, which writes it down as the first did', async () => {
+    const { id, ada, link } = await sent();
+    const page = await world.visit('post', link);
+    expect(page.text).toContain(`action="/unsubscribe/undo?token=${tokenOf(link)}"`);
+    await world.owner('patch', `/subscriptions/${id}`, { recipients: [ada.toUpperCase(), 'new@example.test'] });
+    expect(await recipientsOf(id)).toEqual({ [ada]: 'unsubscribed', 'new@example.test': 'active' });
+    await world.owner('patch', `/subscriptions/${id}`, { recipients: ['new@example.test'] });
+    await world.owner('patch', `/subscriptions/${id}`, { recipients: [ada] });
+    expect(await recipientsOf(id)).toEqual({ [ada]: 'unsubscribed' });
+    const back = await world.visit('post', link.replace('/unsubscribe?', '/unsubscribe/undo?'));
+    expect(back.text).toContain('Press the button to get no more of them.');
+    expect(await recipientsOf(id)).toEqual({ [ada]: 'active' });
+    const { body } = await world.owner('get', `/organizations/${world.organization.id}/audit-log?targetId=${id}&pageSize=3`);
+    const rows = body.data.map((row: { action: string; actor: { email: string } | null }) => row.action);
+    expect(rows).toContain('subscription.resubscribe');
+  });
+
+  it('keeps back a mail of that person that has not left yet, and no other one', async () => {
+    const { id, ada, bob, link } = await sent();
+    await world.stopSenders();
+    await deliver(id, ['sent', 'sent', 'queued', 'queued']);
+    await world.visit('post', link);
+    world.send();
+    const found = await world.settled(id, ['sent', 'sent', 'sent', 'skipped']);
+    expect(found.find(({ status }) => status === 'skipped')?.recipient).toBe(ada);
+    expect([world.mailsTo(ada).length, world.mailsTo(bob).length]).toEqual([1, 2]);
+  });
+
+  it('says so when its address was taken off the list, and when it is not known, also after the subscription', async () => {
+    const { id, ada, bob, link } = await sent();
+    await world.owner('patch', `/subscriptions/${id}`, { recipients: [bob] });
+    expect((await world.visit('get', link)).text).toContain(`has taken ${ada} off the list`);
+    expect((await world.owner('delete', `/subscriptions/${id}`)).status).toBe(204);
+    for (const address of [link, link.slice(0, -1), 'https://portal.example.test/unsubscribe', `${link}&token=x`])
+      for (const method of ['get', 'post'] as const) {
+        const { status, text } = await world.visit(method, address);
+        expect([method, address, status]).toEqual([method, address, 404]);
+        expect(text).toContain('This link is not known');
+      }
+  });
+
+  it('stands in its mail alone: in no row and no log line', async () => {
+    const { link } = await sent();
+    await world.visit('get', link);
+    await world.visit('post', link);
+    expect(world.lines.some((line) => line.includes('"/unsubscribe"'))).toBe(true);
+    expect(world.lines.join('')).not.toContain(tokenOf(link));
+    for (const table of ['subscription_links', 'subscription_recipients', 'subscription_deliveries', 'outgoing_mails', 'audit_log']) {
+      const { rows } = await world.as((tx) => tx.raw(`select string_agg(t::text, ' ') as text from ${table} t`));
+      expect(rows[0].text).not.toContain(tokenOf(link));
+    }
+  });
+});
+
+describe('addresses that ask for no credential', () => {
+  it('outside the two interfaces are these', () => {
+    const layers = (createApp(world.ctx) as unknown as { router: { stack: Layer[] } }).router.stack;
+    const open = layers.flatMap(({ route }) =>
+      route === undefined ? [] : Object.keys(route.methods).map((method) => `${method} ${route.path}`),
+    );
+    expect(open).toEqual([
+      'get /',
+      'get /api/platform/v1/openapi/preview',
+      'get /invitations/accept',
+      'get /unsubscribe',
+      'post /unsubscribe',
+      'post /unsubscribe/undo',
+    ]);
+  });
+});
+type Layer = { route?: { path: string; methods: Record<string, boolean> } };

@@ -1,0 +1,467 @@
+// Saved views: who sees and changes which, what they may ask for, and their records as JSON and CSV.
+import { createServer, type IncomingMessage, request, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Express } from 'express';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createApp } from '../../../src/app.ts';
+import { newId } from '../../../src/core/id.ts';
+import { openKnex } from '../../../src/db/connect.ts';
+import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
+import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { type InvoiceRow, loadInvoices } from '../../public/fixture.ts';
+import { type Answer, type Api, base, codesOf } from '../../setup/api.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { makeOrganization } from '../../setup/organization.ts';
+import { until } from '../../setup/until.ts';
+import { type Person, type World, world } from '../members/world.ts';
+
+const invoices: InvoiceRow[] = [
+  {
+    id: 1,
+    tranid: 'INV-1',
+    status: 'open',
+    total: '-15.30',
+    seq: '9007199254740993',
+    entityName: '=HYPERLINK("x")',
+    trandate: '2026-01-31',
+  },
+  { id: 2, tranid: '-15.30', status: 'paid', total: '12345678901234567890.10', entityName: 'Ann, "the" boss\nBob', trandate: '2026-02-01' },
+  { id: 3, tranid: '', status: 'open', total: '7', lines: '[{"item":"1","quantity":2.50}]' },
+  { id: 4, tranid: null, status: 'open', total: '-15.30', lastmodified: '2026-01-31T10:00:00Z', paid: true },
+];
+
+let database: TestDatabase;
+let app: Express;
+let w: World;
+
+beforeAll(async () => {
+  database = await testDatabase({
+    settings: { exports: { running: 1, waiting: 4, limitMs: 60_000, slowestBytesPerSecond: 1, slowMs: 60_000 } },
+  });
+  app = createApp(database.ctx);
+});
+const settle = async () => {
+  w = await world(database.ctx, app);
+  await loadInvoices(database.ctx, w.id, invoices);
+};
+afterAll(() => database.close());
+
+const sql = <T>(work: (tx: Tx) => Promise<T>) => inTransaction({ db: database.ctx.db, organizationId: w.id }, work);
+const warehouse = (text: string, values: unknown[] = []) => database.ctx.db.data.query(text.replaceAll('$wh', tenantSchema(w.id)), values);
+const body = (given: object = {}) => ({ name: 'Open invoices', recordType: 'invoice', columns: ['tranid', 'total'], ...given });
+const make = async (api: Api, given: object = {}): Promise<string> => {
+  const answer = await api('post', '/views', body(given));
+  expect(answer.status, answer.text).toBe(201);
+  return answer.body.id;
+};
+const problemsOf = (answer: Answer): string[][] =>
+  (answer.body.error?.details ?? answer.body.problems ?? []).map(({ path, code }: { path: string; code: string }) => [path, code]);
+const recordsOf = (api: Api, id: string, query = '') => api('get', `/views/${id}/records${query}`);
+const csvOf = (api: Api, id: string, query = '') => api('get', `/views/${id}/records${query}`, undefined, { accept: 'text/csv' });
+
+describe('/views', () => {
+  beforeAll(settle);
+  it('are made, shown, changed and deleted', async () => {
+    const filters = [{ field: 'status', operator: 'eq', value: ['open', 'late'] }];
+    const sort = [{ field: 'total', direction: 'desc' }];
+    const made = await w.owner.api('post', '/views', body({ name: ' Open ', filters, sort }));
+    expect([made.status, made.body]).toEqual([
+      201,
+      {
+        id: expect.any(String),
+        name: 'Open',
+        recordType: 'invoice',
+        columns: ['tranid', 'total'],
+        filters,
+        sort,
+        visibility: 'private',
+        teamId: null,
+        owner: { id: w.owner.id, email: expect.any(String), name: expect.any(String) },
+        createdAt: expect.any(String),
+        updatedAt: expect.any(String),
+      },
+    ]);
+    const at = `/views/${made.body.id}`;
+    expect((await w.owner.api('get', at)).body).toEqual(made.body);
+    const changed = await w.owner.api('patch', at, { columns: ['entity.name'], filters: null, visibility: 'organization' });
+    expect(changed.body).toMatchObject({ name: 'Open', columns: ['entity.name'], filters: [], sort, visibility: 'organization' });
+    expect((await w.owner.api('delete', at)).status).toBe(204);
+    for (const answer of [
+      await w.owner.api('get', at),
+      await w.owner.api('patch', at, {}),
+      await w.owner.api('delete', at),
+      await recordsOf(w.owner.api, made.body.id),
+    ])
+      expect(answer.status).toBe(404);
+  });
+
+  it.each<[string, object, string[][]]>([
+    ['no column', { columns: [] }, [['columns', 'too_small']]],
+    [
+      'unknown names',
+      { columns: ['tranid', 'tranidd'], sort: [{ field: 'x', direction: 'asc' }] },
+      [
+        ['columns[1]', 'unknown_source'],
+        ['sort[0].field', 'unknown_source'],
+      ],
+    ],
+    ['a column twice', { columns: ['tranid', 'total', 'tranid'] }, [['columns[2]', 'duplicate']]],
+    ['the id as a column', { columns: ['id'] }, [['columns[0]', 'reserved_name']]],
+    ['a record type that nobody syncs', { recordType: 'customer' }, [['recordType', 'unknown_record_type']]],
+    ['a filter inside lines', { filters: [{ field: 'lines', operator: 'eq', value: 'x' }] }, [['filters[0].field', 'lines']]],
+    [
+      'an operator that misfits',
+      { filters: [{ field: 'total', operator: 'contains', value: 'abc' }] },
+      [['filters[0].operator', 'operator_misfits']],
+    ],
+    ['a value of another kind', { filters: [{ field: 'total', operator: 'gt', value: 'much' }] }, [['filters[0].value', 'invalid_value']]],
+    [
+      'a list where one value goes',
+      { filters: [{ field: 'total', operator: 'gt', value: [1, 2] }] },
+      [['filters[0].value', 'invalid_value']],
+    ],
+    [
+      'a key to sort by twice',
+      {
+        sort: [
+          { field: 'total', direction: 'asc' },
+          { field: 'total', direction: 'desc' },
+        ],
+      },
+      [['sort[1].field', 'duplicate']],
+    ],
+    [
+      'too much to sort by',
+      { sort: ['tranid', 'total', 'seq', 'paid'].map((field) => ({ field, direction: 'asc' })) },
+      [['sort', 'too_big']],
+    ],
+    ['a team without its visibility', { teamId: newId() }, [['teamId', 'no_team_view']]],
+    ['no team', { visibility: 'team' }, [['teamId', 'team_needed']]],
+    ['a team that is not there', { visibility: 'team', teamId: newId() }, [['teamId', 'unknown_team']]],
+  ])('422 for %s', async (_name, given, problems) => {
+    const answer = await w.owner.api('post', '/views', body(given));
+    expect([answer.status, problemsOf(answer)]).toEqual([422, problems]);
+  });
+
+  it('lists are newest first, and narrowed by name, record type and visibility', async () => {
+    const [a, b] = [
+      await make(w.owner.api, { name: 'North 1' }),
+      await make(w.owner.api, { name: 'North 100%', visibility: 'organization' }),
+    ];
+    const ids = async (query: string) => (await w.owner.api('get', `/views?${query}`)).body.data.map((view: { id: string }) => view.id);
+    expect(await ids('')).toEqual([b, a]);
+    expect(await ids('q=%25')).toEqual([b]);
+    expect(await ids('visibility=private&recordType=invoice')).toEqual([a]);
+    expect(await ids('recordType=customer')).toEqual([]);
+    expect((await w.owner.api('get', '/views?visibility=all')).status).toBe(400);
+  });
+
+  it('a change is checked for what it changes, so that a view with a field that changed its type can still be renamed', async () => {
+    const id = await make(w.owner.api, { filters: [{ field: 'total', operator: 'gte', value: 0 }] });
+    await warehouse("update $wh.record_columns set type = 'text' where field = 'total'");
+    expect((await w.owner.api('patch', `/views/${id}`, { name: 'Other', columns: ['tranid'] })).status).toBe(200);
+    const again = await w.owner.api('patch', `/views/${id}`, { filters: [{ field: 'total', operator: 'gte', value: 0 }] });
+    expect([again.status, problemsOf(again)]).toEqual([422, [['filters[0].operator', 'operator_misfits']]]);
+  });
+});
+
+describe('who sees a view', () => {
+  beforeAll(settle);
+  const asTeam = async (...members: Person[]): Promise<string> => {
+    const { id } = (await w.owner.api('post', '/teams', { name: `Team ${newId()}` })).body;
+    for (const { id: userId } of members) await w.owner.api('post', `/teams/${id}/members`, { userId });
+    return id;
+  };
+  const reach = async ({ api }: Person, id: string): Promise<number[]> => {
+    const listed = (await api('get', '/views')).body.data.some((view: { id: string }) => view.id === id) ? 200 : 404;
+    return [listed, (await api('get', `/views/${id}`)).status, (await recordsOf(api, id)).status, (await csvOf(api, id)).status];
+  };
+  const all = (status: number) => [status, status, status, status];
+  const change = ({ api }: Person, id: string) => api('patch', `/views/${id}`, { name: 'Other' });
+
+  it('its owner alone, its team, or everybody; whoever does not is told that it is not there', async () => {
+    const [maker, mate, other, admin] = [await w.join('editor'), await w.join('viewer'), await w.join('editor'), await w.join('admin')];
+    const teamId = await asTeam(maker, mate);
+    const own = await make(maker.api);
+    const ofTeam = await make(maker.api, { visibility: 'team', teamId });
+    const ofAll = await make(maker.api, { visibility: 'organization' });
+    const seen: [string, Person, number][] = [
+      ...[maker].map((person): [string, Person, number] => [own, person, 200]),
+      ...[mate, other, admin, w.owner].map((person): [string, Person, number] => [own, person, 404]),
+      ...[maker, mate].map((person): [string, Person, number] => [ofTeam, person, 200]),
+      ...[other, admin].map((person): [string, Person, number] => [ofTeam, person, 404]),
+      ...[maker, mate, other, admin].map((person): [string, Person, number] => [ofAll, person, 200]),
+    ];
+    for (const [id, person, status] of seen) expect(await reach(person, id)).toEqual(all(status));
+    // To change it takes its owner, or somebody who may change members.
+    expect([
+      (await change(other, own)).status,
+      (await change(admin, ofTeam)).status,
+      (await other.api('delete', `/views/${own}`)).status,
+    ]).toEqual([404, 404, 404]);
+    const refused = await change(other, ofAll);
+    expect([refused.status, codesOf(refused)]).toEqual([403, ['view_owner_needed']]);
+    expect((await other.api('delete', `/views/${ofAll}`)).status).toBe(403);
+    expect((await change(admin, ofAll)).body.owner.id).toBe(maker.id);
+    // A keeper may even take it out of his own sight.
+    expect((await admin.api('patch', `/views/${ofAll}`, { visibility: 'private' })).status).toBe(200);
+    expect(await reach(admin, ofAll)).toEqual(all(404));
+    expect(await reach(maker, ofAll)).toEqual(all(200));
+    // Out of the team, out of sight.
+    await w.owner.api('delete', `/teams/${teamId}/members/${mate.id}`);
+    expect(await reach(mate, ofTeam)).toEqual(all(404));
+  });
+
+  it('a team gets views from its members and from who may change teams', async () => {
+    const editor = await w.join('editor');
+    const teamId = await asTeam();
+    const refused = await editor.api('post', '/views', body({ visibility: 'team', teamId }));
+    expect([refused.status, problemsOf(refused)]).toEqual([422, [['teamId', 'not_in_team']]]);
+    const admin = await w.join('admin');
+    const id = await make(admin.api, { visibility: 'team', teamId });
+    expect((await admin.api('patch', `/views/${id}`, { visibility: 'organization' })).body).toMatchObject({ teamId: null });
+  });
+
+  it('nothing is lost with a team or a person', async () => {
+    const maker = await w.join('editor');
+    const other = await w.join('editor');
+    const teamId = await asTeam(maker, other);
+    const [own, ofTeam] = [await make(maker.api, { name: 'My secret' }), await make(maker.api, { visibility: 'team', teamId })];
+    await w.owner.api('delete', `/teams/${teamId}`);
+    expect((await maker.api('get', `/views/${ofTeam}`)).body).toMatchObject({ visibility: 'team', teamId: null });
+    expect(await reach(other, ofTeam)).toEqual(all(404));
+    expect((await w.owner.api('delete', `${w.at}/members/${maker.id}?keys=revoke`)).status).toBe(204);
+    for (const id of [own, ofTeam]) {
+      expect(await reach(other, id)).toEqual(all(404));
+      expect(await reach(w.owner, id)).toEqual(all(200));
+    }
+    expect((await w.owner.api('get', `/views/${own}`)).body.owner).toBeNull();
+    expect((await w.owner.api('patch', `/views/${own}`, { visibility: 'organization' })).status).toBe(200);
+    expect(await reach(other, own)).toEqual(all(200));
+    const log = (await w.owner.api('get', `${w.at}/audit-log?action=member.remove`)).body.data;
+    expect(log[0].changes.viewsWithoutOwner.sort()).toEqual([own, ofTeam].sort());
+    // The log is read by more people than a private view.
+    expect(JSON.stringify((await w.owner.api('get', `${w.at}/audit-log?targetId=${own}&action=view.create`)).body.data)).not.toContain(
+      'My secret',
+    );
+  });
+});
+
+describe('GET /views/{id}/records', () => {
+  beforeEach(settle);
+  const columns = ['tranid', 'total', 'seq', 'entity.name', 'paid', 'lastmodified', 'lines'];
+
+  it('shows pages with exact values', async () => {
+    const id = await make(w.owner.api, {
+      columns,
+      sort: [
+        { field: 'total', direction: 'asc' },
+        { field: 'tranid', direction: 'desc' },
+      ],
+    });
+    const answer = await recordsOf(w.owner.api, id, '?pageSize=3');
+    expect(answer.body.data.map((record: { id: string }) => record.id)).toEqual(['1', '4', '3']);
+    expect(answer.text).toContain(
+      '{"id":"1","tranid":"INV-1","total":-15.30,"seq":"9007199254740993","entity.name":"=HYPERLINK(\\"x\\")","paid":null',
+    );
+    expect(answer.text).toContain('"lines":[{"item":"1","item.name":null,"quantity":2.50,"secretcost":null}]');
+    expect(answer.body).toMatchObject({
+      pagination: { total: 4, page: 1, pageSize: 3, totalPages: 2 },
+      problems: [],
+      syncedAt: '2026-03-01T08:00:00Z',
+    });
+    expect(answer.body.columns.slice(0, 2)).toEqual([
+      { source: 'tranid', type: 'text' },
+      { source: 'total', type: 'number' },
+    ]);
+    expect((await recordsOf(w.owner.api, id, '?pageSize=3&page=2')).text).toContain('"total":12345678901234567890.10');
+  });
+
+  it('says what has gone, and shows no record that a lost filter would have kept back', async () => {
+    const id = await make(w.owner.api, { columns: ['tranid', 'status'], sort: [{ field: 'status', direction: 'asc' }] });
+    const filtered = await make(w.owner.api, { filters: [{ field: 'status', operator: 'eq', value: 'open' }] });
+    await warehouse("update $wh.record_columns set state = 'vanished' where field = 'status'");
+    const answer = await recordsOf(w.owner.api, id);
+    expect(problemsOf(answer)).toEqual([
+      ['columns[1]', 'vanished'],
+      ['sort[0].field', 'vanished'],
+    ]);
+    expect(answer.body.data.map(({ status }: { status: unknown }) => status)).toEqual([null, null, null, null]);
+    const csv = await csvOf(w.owner.api, id);
+    expect([csv.status, csv.headers['x-view-problems'], csv.text.split('\r\n')[1]]).toEqual([
+      200,
+      'columns[1] vanished, sort[0].field vanished',
+      '1,INV-1,',
+    ]);
+    const nothing = await recordsOf(w.owner.api, filtered);
+    expect([nothing.status, nothing.body.data, problemsOf(nothing)]).toEqual([200, [], [['filters[0].field', 'vanished']]]);
+    const refused = await csvOf(w.owner.api, filtered);
+    expect([refused.status, problemsOf(refused)]).toEqual([422, [['filters[0].field', 'vanished']]]);
+    // A view with such a column can still be changed.
+    expect((await w.owner.api('patch', `/views/${id}`, { columns: ['status', 'total'] })).status).toBe(200);
+    // Nothing at all is left of the record type.
+    await warehouse('delete from $wh.record_state');
+    const gone = await recordsOf(w.owner.api, id);
+    expect([gone.status, gone.body.data, problemsOf(gone), gone.body.syncedAt]).toEqual([
+      200,
+      [],
+      [['recordType', 'unknown_record_type']],
+      null,
+    ]);
+    expect((await csvOf(w.owner.api, id)).status).toBe(422);
+  });
+
+  it('503 while no sync has been published', async () => {
+    const id = await make(w.owner.api);
+    await warehouse('update $wh.record_state set generation = 0');
+    for (const answer of [await recordsOf(w.owner.api, id), await csvOf(w.owner.api, id)]) {
+      expect([answer.status, answer.headers['retry-after']]).toEqual([503, '30']);
+    }
+  });
+
+  it('never shows two organizations, two views or two revisions of a view for one another', async () => {
+    const [a, b] = [await make(w.owner.api), await make(w.owner.api, { columns: ['total', 'tranid'] })];
+    const other = await world(database.ctx, app);
+    await loadInvoices(database.ctx, other.id, [{ id: 1, tranid: 'theirs' }]);
+    const c = (await other.owner.api('post', '/views', body())).body.id;
+    for (let round = 0; round < 3; round += 1) {
+      expect(Object.keys((await recordsOf(w.owner.api, a)).body.data[0])).toEqual(['id', 'tranid', 'total']);
+      expect(Object.keys((await recordsOf(w.owner.api, b)).body.data[0])).toEqual(['id', 'total', 'tranid']);
+      expect((await recordsOf(other.owner.api, c)).body.data).toEqual([{ id: '1', tranid: 'theirs', total: null }]);
+    }
+    await w.owner.api('patch', `/views/${a}`, { columns: ['status'] });
+    expect((await recordsOf(w.owner.api, a)).body.data[0]).toEqual({ id: '1', status: 'open' });
+    expect((await recordsOf(other.owner.api, a)).status).toBe(404);
+  });
+});
+
+describe('GET /views/{id}/records as CSV', () => {
+  beforeAll(settle);
+  it('is the whole result, with the formula guard and numbers untouched', async () => {
+    const id = await make(w.owner.api, {
+      name: 'Open: "a/b"\u00e9',
+      columns: ['tranid', 'total', 'entity.name', 'lastmodified'],
+      sort: [{ field: 'tranid', direction: 'asc' }],
+    });
+    const answer = await csvOf(w.owner.api, id);
+    expect(answer.text).toBe(
+      `id,tranid,total,entity.name,lastmodified\r\n3,"",7,,\r\n2,'-15.30,12345678901234567890.10,"Ann, ""the"" boss\nBob",\r\n1,INV-1,-15.30,"'=HYPERLINK(""x"")",\r\n4,,-15.30,,2026-01-31T10:00:00Z\r\n`,
+    );
+    expect(answer.headers).toMatchObject({
+      'content-type': 'text/csv; charset=utf-8; header=present',
+      'content-disposition': `attachment; filename="Open- -a-b-?.csv"; filename*=UTF-8''Open-%20-a-b-%C3%A9.csv`,
+      'cache-control': 'no-store',
+      'x-total-count': '4',
+      'x-data-synced-at': '2026-03-01T08:00:00Z',
+    });
+    expect(answer.headers['vary']).toContain('Accept');
+    const pages = [await recordsOf(w.owner.api, id, '?pageSize=2'), await recordsOf(w.owner.api, id, '?pageSize=2&page=2')];
+    expect(pages.flatMap((page) => page.body.data.map((record: { id: string }) => record.id))).toEqual(['3', '2', '1', '4']);
+  });
+
+  it('has no pages, and no other forms', async () => {
+    const id = await make(w.owner.api);
+    const paged = await csvOf(w.owner.api, id, '?page=1&pageSize=10');
+    expect([paged.status, codesOf(paged)]).toEqual([400, ['not_paged', 'not_paged']]);
+    expect((await w.owner.api('get', `/views/${id}/records`, undefined, { accept: 'image/png' })).status).toBe(406);
+    expect((await w.owner.api('get', `/views/${id}`, undefined, { accept: 'text/csv' })).headers['content-type']).toContain('json');
+    expect((await csvOf((await w.join(['team:read'])).api, id)).status).toBe(403);
+    const head = await w.owner.api('head', `/views/${id}/records`, undefined, { accept: 'text/csv' });
+    expect([head.status, head.headers['content-type']]).toEqual([200, 'application/json; charset=utf-8']);
+  });
+
+  describe('of many records', () => {
+    let server: Server;
+    beforeAll(async () => {
+      server = createServer(app);
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    });
+    afterAll(() => new Promise((resolve) => server.close(resolve)));
+
+    /** The answer when its first bytes are there; nothing more is read of it. */
+    const begin = async (id: string): Promise<IncomingMessage> =>
+      new Promise((resolve, reject) => {
+        const { port } = server.address() as AddressInfo;
+        const headers = { authorization: `Bearer ${w.owner.secret}`, accept: 'text/csv' };
+        const sent = request({ port, host: '127.0.0.1', path: `${base}/views/${id}/records`, headers, agent: false }, resolve);
+        sent.on('error', reject).end();
+      });
+    const large = async (): Promise<string> => {
+      const { rows } = await warehouse('select active_table from $wh.record_state');
+      await warehouse(
+        `insert into $wh.${rows[0]?.active_table} (id, generation, content_hash, f_tranid) select n, 1, '', repeat('x', 2000) from generate_series(5, 8000) as n`,
+      );
+      await warehouse('update $wh.record_state set generation = generation + 1, row_count = 8000');
+      return make(w.owner.api);
+    };
+
+    it('breaks off where the database does, ends for whoever leaves, and lets the next one in', async () => {
+      const id = await large();
+      const broken = await begin(id);
+      const admin = openKnex(database.address, null, 1);
+      const killed = await until(async () => {
+        const { rows } = await admin.raw<{ rows: object[] }>(
+          "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and wait_event = 'ClientWrite' and query like 'copy (%'",
+        );
+        return rows.length === 1 ? rows : undefined;
+      });
+      await admin.destroy();
+      expect(killed).toHaveLength(1);
+      const failure = await new Promise((resolve) =>
+        broken
+          .on('error', resolve)
+          .on('end', () => resolve('a clean end'))
+          .resume(),
+      );
+      expect(failure).toMatchObject({ code: 'ECONNRESET' });
+      const left = await begin(id);
+      left.destroy();
+      // One export may run at a time here.
+      const whole = await begin(id);
+      let lines = 0;
+      for await (const piece of whole) lines += String(piece).split('\n').length - 1;
+      expect(lines).toBe(8_001);
+    });
+  });
+});
+
+describe('the fields of a record type', () => {
+  beforeAll(settle);
+  it('are not taken from views that the caller sees, or from a team; drift names the views', async () => {
+    const config = newId();
+    const own = { organization_id: w.id, record_type: 'invoice' };
+    await sql((tx) => tx('sync_configs').insert({ ...own, id: config, name: 'x', mode: 'full', deletions: 'none' }));
+    const drift = { ...own, run_id: newId(), at: new Date() };
+    await sql(async (tx) => {
+      await tx('drift_events').insert({ ...drift, id: newId(), kind: 'vanished', field: 'entity', from_type: 'text' });
+      await tx('drift_events').insert({ ...drift, id: newId(), kind: 'vanished', field: 'lines.rate', from_type: 'number' });
+    });
+    const editor = await w.join('editor');
+    await make(editor.api, { columns: ['entity.name'] });
+    const { id: teamId } = (await w.owner.api('post', '/teams', { name: 'T' })).body;
+    await w.owner.api('post', `/teams/${teamId}/members`, { userId: editor.id });
+    const mine = await make(w.owner.api, { name: 'Mine', columns: ['lines'], sort: [{ field: 'entity', direction: 'asc' }] });
+    const events = async () =>
+      (await w.owner.api('get', `/sync-configs/${config}/drift`)).body.data as { field: string; affects: unknown[]; hiddenViews: number }[];
+    const of = async (field: string) => (await events()).find((event) => event.field === field);
+    expect(await of('entity')).toMatchObject({ affects: [{ kind: 'view', id: mine, name: 'Mine', field: 'entity' }], hiddenViews: 1 });
+    expect(await of('lines.rate')).toMatchObject({ affects: [{ kind: 'view', id: mine, name: 'Mine', field: 'lines' }], hiddenViews: 0 });
+    const messages = async () => {
+      const answer = await w.owner.api('delete', `/sync-configs/${config}`);
+      return [answer.status, ...(answer.body.error?.details ?? []).map(({ message }: { message: string }) => message)];
+    };
+    expect(await messages()).toEqual([422, 'The view "Mine" uses lines, entity']);
+    await make(editor.api, { visibility: 'team', teamId });
+    await w.owner.api('delete', `/views/${mine}`);
+    expect(await messages()).toEqual([422, 'Views that you may not see use it: 1']);
+    await w.owner.api('delete', `/teams/${teamId}`);
+    await sql((tx) => tx('views').where({ visibility: 'team' }).delete());
+    expect(await messages()).toEqual([204]);
+  });
+
+  it('of another organization say nothing of this one', async () => {
+    const { id } = await makeOrganization(database.ctx);
+    await make(w.owner.api);
+    await inTransaction({ db: database.ctx.db, organizationId: id }, async (tx) => expect(await tx('views').select('id')).toEqual([]));
+  });
+});

@@ -1,0 +1,142 @@
+// A view over the demo's invoices goes out by mail: two people are subscribed, both mails come at the scheduled minute, one of them
+// ends it by the link in the mail, and the next slot brings one. Real ERP account, real sync, real SMTP server; the clock is the test's.
+import type { Express } from 'express';
+import supertest from 'supertest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import { type MailSender, startMailSender } from '../../src/mail/index.ts';
+import { type SubscriptionRunner, startSubscriptions } from '../../src/platform/subscriptions/runner.ts';
+import { type Scheduler, startScheduler } from '../../src/sync/index.ts';
+import { type Api, apiOf } from '../setup/api.ts';
+import { type TestClock, type TestDatabase, testClock, testDatabase, testSettings } from '../setup/database.ts';
+import { type Erp, startErp } from '../setup/erp.ts';
+import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { type MailServer, startMailServer } from '../setup/smtp.ts';
+import { until } from '../setup/until.ts';
+
+let erp: Erp;
+let mails: MailServer;
+let database: TestDatabase;
+let clock: TestClock;
+let app: Express;
+let api: Api;
+let scheduler: Scheduler;
+let runner: SubscriptionRunner;
+let sender: MailSender;
+
+beforeAll(async () => {
+  [erp, mails] = await Promise.all([startErp(), startMailServer()]);
+  const mail = { ...testSettings.mail, smtpUrl: mails.url };
+  const settings = { publicUrl: 'https://portal.example.test', mail, erp: { ...testSettings.erp, allowedHosts: [erp.host] } };
+  database = await testDatabase({ settings });
+  clock = testClock(new Date());
+  const ctx = { ...database.ctx, clock };
+  app = createApp(ctx);
+  // The ERP's time is the machine's, and it looks at when a sign-in was signed.
+  scheduler = startScheduler(database.ctx);
+  runner = startSubscriptions(ctx);
+  sender = startMailSender(ctx);
+  const { id } = await makeOrganization(ctx, { name: 'Wholesale & Co', ownerEmail: 'owner@example.test' });
+  api = apiOf(app, (await makeKey(ctx, id, { permissions: ['write'] })).secret);
+});
+afterAll(async () => {
+  await Promise.all([runner.stop(), sender.stop(), scheduler.stop()]);
+  await database.close();
+  await Promise.all([erp.stop(), mails.close()]);
+});
+
+async function good(...args: Parameters<Api>): Promise<Awaited<ReturnType<Api>>['body']> {
+  const answer = await api(...args);
+  expect(answer.status, `${args[0]} ${args[1]} ${JSON.stringify(answer.body)}`).toBeLessThan(300);
+  return answer.body;
+}
+
+type Delivery = { recipient: string; status: string; records: number; messageId: string };
+const settled = (id: string, wanted: readonly string[]): Promise<Delivery[]> =>
+  until(async () => {
+    const { data } = await good('get', `/subscriptions/${id}/deliveries`);
+    const statuses = data.map(({ status }: Delivery) => status).sort();
+    return statuses.join() === [...wanted].sort().join() ? data : undefined;
+  });
+/** The clock shows that time, and the runner has looked at it. */
+async function timeBecomes(instant: string, offsetMs = 0): Promise<void> {
+  clock.advance(Date.parse(instant) + offsetMs - clock.now().getTime());
+  await runner.tick();
+}
+
+describe('a view by mail', () => {
+  let id: string;
+  let total: number;
+
+  it('is saved over the synced invoices', async () => {
+    await erp.connect(api);
+    await good('post', '/netsuite/metadata/refresh');
+    const config = await good('post', '/sync-configs', {
+      name: 'Invoices',
+      recordType: 'invoice',
+      fields: ['tranid', 'trandate', 'entity', 'foreignamountunpaid'],
+    });
+    const run = await good('post', `/sync-configs/${config.id}/trigger`, {});
+    await until(async () => ((await good('get', `/sync-runs/${run.id}`)).status === 'succeeded' ? true : undefined));
+    const view = await good('post', '/views', {
+      name: 'Unpaid invoices',
+      recordType: 'invoice',
+      columns: ['tranid', 'trandate', 'entity.name', 'foreignamountunpaid'],
+      filters: [{ field: 'foreignamountunpaid', operator: 'gt', value: 0 }],
+      sort: [{ field: 'foreignamountunpaid', direction: 'desc' }],
+    });
+    total = (await good('get', `/views/${view.id}/records`)).pagination.total;
+    expect(total).toBeGreaterThan(50);
+    const recipients = ['ada@example.test', 'grace@example.test'];
+    const made = await good('post', '/subscriptions', { viewId: view.id, schedule: '0 7 * * *', timezone: 'Europe/London', recipients });
+    id = made.id;
+  });
+
+  it('reaches both at the scheduled minute and not before', async () => {
+    const { nextRunAt } = await good('get', `/subscriptions/${id}`);
+    await timeBecomes(nextRunAt, -1_000);
+    expect((await good('get', `/subscriptions/${id}/deliveries`)).data).toEqual([]);
+    await timeBecomes(nextRunAt);
+    const deliveries = await settled(id, ['sent', 'sent']);
+    expect(mails.delivered.map(({ to }) => to[0]).sort()).toEqual(['ada@example.test', 'grace@example.test']);
+    const [first] = (await good('get', `/views/${(await good('get', `/subscriptions/${id}`)).viewId}/records?pageSize=1`)).data;
+    for (const { mail, to } of mails.delivered) {
+      const delivery = deliveries.find(({ recipient }) => recipient === to[0]);
+      expect(mail).toMatchObject({ messageId: delivery?.messageId, attachments: [] });
+      expect(delivery?.records).toBe(total);
+      expect(mail.subject).toBe(`Unpaid invoices: ${total.toLocaleString('en-US')} records`);
+      expect(mail.html).toContain(`The first 50 of ${total.toLocaleString('en-US')} records. As of `);
+      expect(mail.html?.match(/<tr><td/g)?.length).toBeGreaterThanOrEqual(50);
+      expect(mail.text).toContain(`${first.tranid}`);
+      expect(mail.text).toContain(first['entity.name']);
+    }
+    await timeBecomes(nextRunAt, 30_000);
+    expect((await good('get', `/subscriptions/${id}/deliveries`)).pagination.total).toBe(2);
+  });
+
+  it('ends for whoever unsubscribes by the link of their mail; the next slot brings one mail and says who was skipped', async () => {
+    const [ada] = mails.delivered.filter(({ to }) => to[0] === 'ada@example.test');
+    const link =
+      /<https:\/\/portal\.example\.test(\/unsubscribe\?token=[\w-]{43})>/.exec(ada?.raw.replaceAll(/\r\n\s/g, ' ') ?? '')?.[1] ?? '';
+    const answer = await supertest(app).post(link).type('form').send('List-Unsubscribe=One-Click');
+    expect([answer.status, answer.headers['location']]).toEqual([200, undefined]);
+    const { recipients, nextRunAt } = await good('get', `/subscriptions/${id}`);
+    expect(recipients.map(({ email, status }: { email: string; status: string }) => [email, status])).toEqual([
+      ['ada@example.test', 'unsubscribed'],
+      ['grace@example.test', 'active'],
+    ]);
+    await timeBecomes(nextRunAt);
+    const deliveries = await settled(id, ['sent', 'sent', 'sent', 'skipped']);
+    expect(
+      deliveries
+        .slice(0, 2)
+        .map(({ recipient, status }) => [recipient, status])
+        .sort(),
+    ).toEqual([
+      ['ada@example.test', 'skipped'],
+      ['grace@example.test', 'sent'],
+    ]);
+    expect(mails.delivered.filter(({ to }) => to[0] === 'grace@example.test')).toHaveLength(2);
+    expect(mails.delivered).toHaveLength(3);
+  });
+});
