@@ -89,7 +89,7 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
     const names = (resource: string, more = {}) => ({ call: { id: resource, name: 'query', input: { resource, ...more } } });
     site.provider.script(
       whole(dialect, [{ text: 'First answer.' }]),
-      whole(dialect, [names('invoices'), names('payroll'), names('other', { version: 'v2' })], 'calls'),
+      whole(dialect, [names('invoices', { fields: ['customerName'] }), names('payroll'), names('other', { version: 'v2' })], 'calls'),
       whole(dialect, [{ text: 'Nothing more.' }]),
     );
     await ask(conversationId, 'First question');
