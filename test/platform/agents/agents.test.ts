@@ -6,6 +6,7 @@ import { agentsSettled, startAgentWork } from '../../../src/platform/agents/agen
 import { anthropicDialect, openAiDialect, status, whole } from '../../gateways/model/provider-server.ts';
 import { publishVersion } from '../../public/fixture.ts';
 import { codesOf } from '../../setup/api.ts';
+import { until } from '../../setup/until.ts';
 import { type AgentSite, type Company, inOrganization, modelOf, openAgentSite } from '../conversations/fixture.ts';
 
 let site: AgentSite;
@@ -94,6 +95,35 @@ describe('an agent', () => {
     expect(changed.body.status).toBe('restarting');
     await agentsSettled(site.ctx);
     expect(await read(id)).toMatchObject({ status: 'running', apiVersion: 'v2' });
+  });
+
+  it('is in the state that was asked for last: a check that began before settles nothing', async () => {
+    const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    site.provider.script(
+      async (...given) => {
+        await first.promise;
+        await whole(anthropicDialect, [{ text: 'ok' }])(...given);
+      },
+      async (...given) => {
+        await second.promise;
+        await status(401)(...given);
+      },
+    );
+    const { id } = (await mine.api('post', '/agents', { name: `Agent ${newId()}`, model: modelOf(anthropicDialect), apiVersion: 'v1' }))
+      .body;
+    const asked = (times: number) => until(async () => (site.provider.asked.length === times ? true : undefined));
+    await asked(1);
+    expect((await mine.api('post', `/agents/${id}/stop`)).body.status).toBe('stopped');
+    expect((await mine.api('post', `/agents/${id}/start`)).body.status).toBe('provisioning');
+    await asked(2);
+    first.resolve();
+    // The whole check of another agent takes longer than the end of that one.
+    const other = (await mine.api('post', '/agents', { name: `Agent ${newId()}`, model: 'offline', apiVersion: 'v1' })).body;
+    await until(async () => ((await read(other.id)).status === 'running' ? true : undefined));
+    expect((await read(id)).status).toBe('provisioning');
+    second.resolve();
+    await agentsSettled(site.ctx);
+    expect(await read(id)).toMatchObject({ status: 'failed', lastStartedAt: null });
   });
 
   it('fails when a resource of its version can’t be read', async () => {

@@ -13,7 +13,7 @@ import { type AgentSite, type Company, hostileText, inOrganization, ledgerOf, mo
 let site: AgentSite;
 let mine: Company;
 beforeAll(async () => {
-  site = await openAgentSite({ leaseMs: 1_500 });
+  site = await openAgentSite({ leaseMs: 1_500, timeMs: 100_000 });
   mine = await site.company();
 });
 afterAll(() => site.close());
@@ -214,6 +214,24 @@ describe('a conversation', () => {
     stream.close();
     const after = await until(async () => ((await creditsLeft()).used > held.used ? creditsLeft() : undefined));
     expect(after.remaining).toBe(after.granted - after.used);
+  });
+});
+
+describe('whoever leaves the organization', () => {
+  it('leaves no conversation behind, and what it used stays counted', async () => {
+    const member = await makeMember(site.ctx, mine.id, 'editor');
+    const { secret } = await makeKey(site.ctx, mine.id, { permissions: ['write'], createdBy: member.id });
+    const { agentId } = await mine.converse(model);
+    const { body } = await apiOf(site.app, secret)('post', `/agents/${agentId}/conversations`, {});
+    site.provider.script(whole(dialect, [{ text: 'Yours.' }]));
+    const asked = await apiOf(site.app, secret)('post', `/conversations/${body.id}/messages`, { content: 'Whose?' });
+    expect(asked.status).toBe(201);
+    const before = await creditsLeft();
+    expect((await mine.api('delete', `/organizations/${mine.id}/members/${member.id}?keys=transfer`)).status).toBe(204);
+    expect(await creditsLeft()).toEqual(before);
+    const left = (table: string) => inOrganization(site.ctx, mine.id, (tx) => tx(table).whereIn('id', [body.id, asked.body.message.id]));
+    expect([await left('conversations'), await left('conversation_messages')]).toEqual([[], []]);
+    expect((await mine.api('get', `/agents/${agentId}`)).body.creditsUsed).toBe(1);
   });
 });
 
