@@ -24,6 +24,9 @@ const secretNames = [
 const mostGathered = 16 * 1024;
 const redactedPaths = secretNames.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
 
+/** A process has one standard output, however many logs write to it. */
+let standardOutput: DestinationStream | undefined;
+
 /**
  * To standard output. Lines of one turn of the event loop are written together at its end: a busy service logs many at a time, and
  * a write of its own for each costs as much as making it. Whatever ends the process writes what is left, but for SIGKILL.
@@ -46,9 +49,14 @@ function openOutput(): DestinationStream {
   };
 }
 
-export function openLog(level: string, destination?: DestinationStream): Log {
+function toStandardOutput(): DestinationStream {
+  standardOutput ??= openOutput();
+  return standardOutput;
+}
+
+export function openLog(level: string, destination: DestinationStream = toStandardOutput()): Log {
   return pino(
     { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, redact: { paths: redactedPaths, censor: '[redacted]' } },
-    destination ?? openOutput(),
+    destination,
   );
 }

@@ -52,7 +52,9 @@ export function openDb(control: Address, data: Address, sizes: PoolSizes, readTi
   // A backend's memory grows with the tables it has seen; a bounded lifetime gives it back.
   // Until then it is kept: closing it when it rests for a while takes a timer with each statement, and a new backend after each rest.
   const kept: PoolConfig = { min: sizes.data, max: sizes.data, maxLifetimeSeconds: 600 };
-  const pool = new Pool(poolConfig(data, 'portal_service', { ...kept, statement_timeout: readTimeoutMs }));
+  const reads = poolConfig(data, 'portal_service', { ...kept, statement_timeout: readTimeoutMs });
+  // Many read at once, and a count that takes a second process for itself takes it from the others.
+  const pool = new Pool({ ...reads, options: `${reads.options} -c max_parallel_workers_per_gather=0` });
   // An idle connection that breaks (a restarted server) is replaced by the pool; without a listener it would end the process.
   pool.on('error', nothing);
   // One that breaks while it is lent out fails the query under way, and says so here as well.

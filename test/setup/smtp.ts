@@ -59,6 +59,8 @@ export type ScriptedServer = {
   /** Every message whose last line came in whole. */
   readonly messages: string[];
   readonly commands: string[];
+  /** Resolves when it first left a client without an answer. */
+  readonly stalled: Promise<void>;
   /** Changes what happens from now on. */
   react(step: ScriptStep, reaction: Reaction): void;
   close(): Promise<void>;
@@ -79,6 +81,7 @@ export async function startScriptedServer(changed: Partial<Record<ScriptStep, Re
   const messages: string[] = [];
   const sockets = new Set<Socket>();
   const commands: string[] = [];
+  const { promise: stalled, resolve: stall } = Promise.withResolvers<void>();
 
   const talk = (socket: Socket): void => {
     let inData = false;
@@ -86,7 +89,8 @@ export async function startScriptedServer(changed: Partial<Record<ScriptStep, Re
     const react = (step: ScriptStep): void => {
       const reaction = reactions[step];
       if (reaction === 'hang up') socket.destroy();
-      else if (reaction !== 'stall') socket.write(`${reaction}\r\n`);
+      else if (reaction === 'stall') stall();
+      else socket.write(`${reaction}\r\n`);
     };
     sockets.add(socket);
     socket.on('error', () => undefined);
@@ -122,6 +126,7 @@ export async function startScriptedServer(changed: Partial<Record<ScriptStep, Re
     url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`,
     messages,
     commands,
+    stalled,
     react: (step, reaction) => {
       reactions[step] = reaction;
     },
