@@ -1,18 +1,13 @@
 // The public interface beside two general database APIs over the same table, all totals included; the table goes into
 // bench/RESULTS.md. Usage: npm run bench:peers -- [records, 1000000 unless told] [rounds, 5] [seconds of a measurement, 2]
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Pool } from 'pg';
-import { readConfig } from '../src/config.ts';
-import { openCtx, openDatabase } from '../src/service.ts';
 import { installPeers, loadAt16, type Peer, type PeerOrder, startDirectus, startPlatformatic } from './peers-servers.ts';
 import { dates, type Invoices, loadInvoices, publishInvoices, statuses } from './reads-data.ts';
 import type { Ask, Load } from './reads-load.ts';
 import { headersOf, listPaths, minimalOrder } from './reads-measure.ts';
-import { type Running, startMinimal, startService } from './reads-servers.ts';
+import { type Running, readArguments, startMinimal, startService } from './reads-servers.ts';
 import { type Goal, type Line, machineText, writeTable } from './table.ts';
+import { type Database, inWorkplace, withDatabase } from './workplace.ts';
 
 const peersFolder = fileURLToPath(new URL('../.data/bench-peers', import.meta.url));
 const columns = 'f_tranid f_trandate f_duedate f_entity l_entity l_status f_total f_balance f_email f_paid f_memo f_seq'.split(' ');
@@ -98,14 +93,9 @@ async function measure(invoices: Invoices, order: PeerOrder, ours: Ours, rounds:
   return lines;
 }
 
-async function main(records: number, rounds: number, ms: number): Promise<boolean> {
-  await installPeers(peersFolder);
-  const folder = await mkdtemp(path.join(tmpdir(), 'portal-bench-'));
-  const opened = await openDatabase({ DATA_DIR: folder, DATABASE_URL: undefined, WAREHOUSE_URL: undefined });
-  if (opened.embedded === undefined || typeof opened.data === 'string') throw new Error('no embedded PostgreSQL');
-  const { ctx, close } = await openCtx(readConfig({ DATA_DIR: folder, LOG_LEVEL: 'warn' }), opened);
-  const database = { ...opened.embedded.connection, database: opened.data.database };
-  const admin = new Pool(database);
+type Size = { readonly records: number; readonly rounds: number; readonly ms: number };
+
+async function main({ ctx, admin, adminAddress: database }: Database, folder: string, { records, rounds, ms }: Size): Promise<boolean> {
   const services: Running[] = [];
   const start = async (environment: Record<string, string>): Promise<Running> => {
     const service = await startService(folder, { environment });
@@ -135,16 +125,11 @@ async function main(records: number, rounds: number, ms: number): Promise<boolea
     return await writeTable('bench:peers', heading, lines);
   } finally {
     await Promise.all(services.map((service) => service.stop()));
-    await admin.end();
-    await close();
-    await opened.embedded.stop();
-    await rm(folder, { recursive: true, force: true });
   }
 }
 
-const [records = '1000000', rounds = '5', seconds = '2'] = process.argv.slice(2);
-if (!/^\d{5,7}$/.test(records) || !/^[1-9]\d?$/.test(rounds) || !/^\d{1,2}(\.\d)?$/.test(seconds)) {
-  console.error('Usage: npm run bench:peers -- [records] [rounds] [seconds of a measurement]');
-  process.exit(2);
-}
-process.exit((await main(Number(records), Number(rounds), Number(seconds) * 1_000)) ? 0 : 1);
+const size = readArguments('bench:peers', process.argv.slice(2));
+await inWorkplace(async (folder) => {
+  await installPeers(peersFolder);
+  return withDatabase(folder, {}, (database) => main(database, folder, size));
+});

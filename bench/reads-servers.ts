@@ -126,3 +126,13 @@ async function serveMinimal({ address, lists, record }: MinimalOrder): Promise<v
 }
 
 if (process.argv[2] === 'minimal') process.once('message', (order) => void serveMinimal(order as MinimalOrder));
+
+/** Of `npm run <script> -- [records] [rounds] [seconds of a measurement]`; ends the process where they mean nothing. */
+export function readArguments(script: string, given: readonly string[]): { records: number; rounds: number; ms: number } {
+  const [records = '1000000', rounds = '5', seconds = '2'] = given;
+  if (!/^\d{5,7}$/.test(records) || !/^[1-9]\d?$/.test(rounds) || !/^\d{1,2}(\.\d)?$/.test(seconds)) {
+    console.error(`Usage: npm run ${script} -- [records] [rounds] [seconds of a measurement]`);
+    process.exit(2);
+  }
+  return { records: Number(records), rounds: Number(rounds), ms: Number(seconds) * 1_000 };
+}

@@ -1,15 +1,13 @@
 // How fast and how light a sync is, as ratios from one run, with its verdict; the table goes into bench/RESULTS.md.
 // Usage: npm run bench:sync -- [records, 200000 unless told] [rounds, 3] [all, or throughput or reads alone, without a table]
-import { Pool } from 'pg';
-import { readConfig } from '../src/config.ts';
 import type { Ctx } from '../src/core/ctx.ts';
-import { type OpenDatabase, openCtx, openDatabase } from '../src/service.ts';
+import type { OpenDatabase } from '../src/service.ts';
 import { timeParsing } from './sync-parsing.ts';
 import { measureMemory, measureResume } from './sync-processes.ts';
 import { measureReads } from './sync-reads.ts';
 import { type Measured, report } from './sync-report.ts';
 import { type Bench, type Round, runRound } from './sync-throughput.ts';
-import { inWorkplace } from './workplace.ts';
+import { inWorkplace, withDatabase } from './workplace.ts';
 
 const leaseMs = 5_000;
 const shortLease = (ctx: Ctx): Ctx => ({
@@ -45,25 +43,16 @@ async function measure(bench: Bench, address: OpenDatabase['data'], rounds: numb
   return { records, rounds: timed, parsing, memory, resume: { leaseMs, kills }, reads };
 }
 
-async function main(folder: string, records: number, rounds: number, only: string): Promise<boolean> {
-  const opened = await openDatabase({ DATA_DIR: folder, DATABASE_URL: undefined, WAREHOUSE_URL: undefined });
-  if (opened.embedded === undefined || typeof opened.data === 'string') throw new Error('no embedded PostgreSQL');
-  const config = readConfig({ DATA_DIR: folder, LOG_LEVEL: 'warn', RATE_LIMIT_PER_MINUTE: '100000', ENCRYPTION_KEY: undefined });
-  const { ctx, close } = await openCtx(config, opened);
-  const admin = new Pool({ ...opened.embedded.connection, database: opened.data.database });
-  admin.on('error', () => undefined);
-  const bench: Bench = { ctx, admin, folder, records };
-  try {
-    if (only === 'all') return await report(await measure(bench, opened.data, rounds), admin, ctx.clock.now().toISOString().slice(0, 10));
+const environment = { RATE_LIMIT_PER_MINUTE: '100000', ENCRYPTION_KEY: undefined };
+
+const main = (folder: string, records: number, rounds: number, only: string): Promise<boolean> =>
+  withDatabase(folder, environment, async ({ ctx, admin, address }) => {
+    const bench: Bench = { ctx, admin, folder, records };
+    if (only === 'all') return report(await measure(bench, address, rounds), admin, ctx.clock.now().toISOString().slice(0, 10));
     if (only === 'throughput') await repeat(rounds, 'round', (round) => runRound(bench, round));
-    else console.log('reads', JSON.stringify(await measureReads(bench, opened.data, rounds)));
+    else console.log('reads', JSON.stringify(await measureReads(bench, address, rounds)));
     return true;
-  } finally {
-    await admin.end();
-    await close();
-    await opened.embedded.stop();
-  }
-}
+  });
 
 const [records = '200000', rounds = '3', only = 'all'] = process.argv.slice(2);
 if (!/^\d{4,7}$/.test(records) || !/^[1-9]$/.test(rounds) || !['all', 'throughput', 'reads'].includes(only)) {

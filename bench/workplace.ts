@@ -4,6 +4,11 @@ import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Pool } from 'pg';
+import { readConfig } from '../src/config.ts';
+import type { Ctx } from '../src/core/ctx.ts';
+import type { Address } from '../src/db/connect.ts';
+import { openCtx, openDatabase } from '../src/service.ts';
 
 const prefix = 'portal-bench-';
 const signals = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
@@ -65,4 +70,28 @@ export async function inWorkplace(work: (folder: string) => Promise<boolean>): P
   if (interrupted) return new Promise(() => undefined);
   await clear(folder);
   process.exit(good ? 0 : 1);
+}
+
+type Where = Exclude<Address, string>;
+export type Database = { readonly ctx: Ctx; readonly admin: Pool; readonly address: Where; readonly adminAddress: Where };
+
+/** Starts PostgreSQL in the folder, as the service would, for the time of the work; `admin` is its superuser. */
+export async function withDatabase<T>(
+  folder: string,
+  environment: Parameters<typeof readConfig>[0],
+  work: (database: Database) => Promise<T>,
+): Promise<T> {
+  const opened = await openDatabase({ DATA_DIR: folder, DATABASE_URL: undefined, WAREHOUSE_URL: undefined });
+  if (opened.embedded === undefined || typeof opened.data === 'string') throw new Error('no embedded PostgreSQL');
+  const { ctx, close } = await openCtx(readConfig({ DATA_DIR: folder, LOG_LEVEL: 'warn', ...environment }), opened);
+  const adminAddress = { ...opened.embedded.connection, database: opened.data.database };
+  const admin = new Pool(adminAddress);
+  admin.on('error', () => undefined);
+  try {
+    return await work({ ctx, admin, address: opened.data, adminAddress });
+  } finally {
+    await admin.end();
+    await close();
+    await opened.embedded.stop();
+  }
 }

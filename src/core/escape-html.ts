@@ -1,3 +1,5 @@
+// Whatever data puts into a page or a mail passes here.
+
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
 /** For text and for attributes in quotes. */

@@ -65,6 +65,9 @@ export const Email = z
   .transform((text) => text.toLowerCase())
   .meta(wire({ type: 'string', format: 'email', maxLength: 254 }));
 
+/** What is wrong with something that is answered all the same; `path` as in an error's details. */
+export const Problem = z.object({ path: z.string(), code: z.string(), message: z.string() });
+
 /** A date of the database or the process as the wire shows it. */
 export const instant = (at: Date): string => at.toISOString().replace(/\.\d{3}Z$/, 'Z');
 export const instantOrNull = (at: Date | null): string | null => (at === null ? null : instant(at));

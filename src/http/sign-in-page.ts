@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { Response } from 'express';
 import type { AppError } from '../core/errors.ts';
+import { escapeHtml } from '../core/escape-html.ts';
 import { requestIdOf } from './errors.ts';
 
 const style = `:root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif;background:#f6f7f9;color:#1b2430}
@@ -21,9 +22,6 @@ const policy = [
   "form-action 'none'",
   "frame-ancestors 'none'",
 ].join('; ');
-
-const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
-const asText = (text: string): string => text.replaceAll(/[&<>"']/g, (sign) => entities[sign] ?? '');
 
 /** A second try: as somebody else where this person is not let in, and none where nobody can sign in. */
 function againOf({ status }: AppError): string {
@@ -46,15 +44,15 @@ export function sendSignInProblem(res: Response, problem: AppError): void {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
-<title>${asText(problem.message)} · Portal Service</title>
+<title>${escapeHtml(problem.message)} · Portal Service</title>
 <style>${style}</style>
 </head>
 <body>
 <main>
-<h1>${asText(problem.message)}</h1>
-${reason === undefined ? '' : `<p>${asText(reason)}</p>\n`}${againOf(problem)}
+<h1>${escapeHtml(problem.message)}</h1>
+${reason === undefined ? '' : `<p>${escapeHtml(reason)}</p>\n`}${againOf(problem)}
 <p><a href="/">To the start page</a></p>
-<small>Request ${asText(requestIdOf(res))}</small>
+<small>Request ${escapeHtml(requestIdOf(res))}</small>
 </main>
 </body>
 </html>

@@ -4,19 +4,20 @@ import type { Request, RequestHandler, Response } from 'express';
 import type { Ctx } from '../core/ctx.ts';
 import { escapeHtml } from '../core/escape-html.ts';
 
-type LinkState = {
+/** `ended`: the address was taken off the list by whoever made it. */
+export type LinkState = {
   readonly email: string;
   readonly title: string;
   readonly organizationName: string;
   readonly state: 'active' | 'unsubscribed' | 'ended';
 };
-type Caller = { readonly ip: string; readonly requestId: string };
+export type LinkCaller = { readonly ip: string; readonly requestId: string };
 
 /** What the links mean; each answers undefined for a token that is not known. */
 export type UnsubscribeLinks = {
   look(ctx: Ctx, token: string): Promise<LinkState | undefined>;
-  unsubscribe(ctx: Ctx, token: string, caller: Caller): Promise<LinkState | undefined>;
-  resubscribe(ctx: Ctx, token: string, caller: Caller): Promise<LinkState | undefined>;
+  unsubscribe(ctx: Ctx, token: string, caller: LinkCaller): Promise<LinkState | undefined>;
+  resubscribe(ctx: Ctx, token: string, caller: LinkCaller): Promise<LinkState | undefined>;
 };
 
 const contentPolicy = "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
@@ -97,7 +98,7 @@ export function unsubscribePages(
   links: UnsubscribeLinks,
   stylesheet: string,
 ): Record<'show' | 'unsubscribe' | 'resubscribe', RequestHandler> {
-  const callerOf = (req: Request, res: Response): Caller => ({ ip: req.ip ?? '', requestId: String(res.locals['requestId']) });
+  const callerOf = (req: Request, res: Response): LinkCaller => ({ ip: req.ip ?? '', requestId: String(res.locals['requestId']) });
   return {
     show: async (req, res) => send(res, await links.look(ctx, tokenOf(req)), tokenOf(req), stylesheet),
     unsubscribe: async (req, res) => send(res, await links.unsubscribe(ctx, tokenOf(req), callerOf(req, res)), tokenOf(req), stylesheet),

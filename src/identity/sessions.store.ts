@@ -1,16 +1,13 @@
 // Sessions of signed-in people. The cookie holds 32 random bytes; only their SHA-256 is stored. A session belongs to a person, not
 // to an organization: its rows are bound to `portal.user_id`, and only the look-up by hash sees across people.
-import { createHash, randomBytes } from 'node:crypto';
 import type { Ctx } from '../core/ctx.ts';
 import { newId } from '../core/id.ts';
+import { hashSecretToken, newSecretToken, secretTokenForm } from '../core/secret-token.ts';
 import { readPage } from '../db/page.ts';
 import type { Tx } from '../db/transaction.ts';
 import type { User } from './users.store.ts';
 
 export type Session = { readonly id: string; readonly user: User; readonly organizationId: string | null };
-
-export const hashSessionToken = (token: string): Buffer => createHash('sha256').update(token).digest();
-const form = /^[A-Za-z0-9_-]{43}$/;
 
 /** A transaction that row-level security binds to one person's own rows. */
 export function inPersonTransaction<T>(ctx: Pick<Ctx, 'db'>, userId: string, work: (tx: Tx) => Promise<T>): Promise<T> {
@@ -28,11 +25,11 @@ type FoundRow = { id: string; user_id: string; user_email: string; user_name: st
 
 /** The living session behind a cookie, by the database's clock; undefined when malformed, unknown, idle for too long or too old. */
 export async function findSession(ctx: Pick<Ctx, 'db' | 'settings'>, token: string): Promise<Session | undefined> {
-  if (!form.test(token)) return undefined;
+  if (!secretTokenForm.test(token)) return undefined;
   const { idleMs, absoluteMs } = ctx.settings.session;
   const { rows } = await ctx.db.control.raw<{ rows: FoundRow[] }>(
     `select * from find_session(?) where last_seen_at > seen_at - ? * interval '1 millisecond' and created_at > seen_at - ? * interval '1 millisecond'`,
-    [hashSessionToken(token), idleMs, absoluteMs],
+    [hashSecretToken(token), idleMs, absoluteMs],
   );
   const row = rows[0];
   if (row === undefined) return undefined;
@@ -61,11 +58,11 @@ const longestUserAgent = 300;
 
 /** The token leaves here once and is nowhere else. */
 export async function insertSession(tx: Tx, session: NewSession): Promise<{ id: string; token: string }> {
-  const token = randomBytes(32).toString('base64url');
+  const token = newSecretToken();
   const id = newId();
   await tx('sessions').insert({
     id,
-    token_hash: hashSessionToken(token),
+    token_hash: hashSecretToken(token),
     user_id: session.userId,
     active_organization_id: session.organizationId,
     ip: session.ip,

@@ -4,6 +4,7 @@
 import type { Ctx } from '../core/ctx.ts';
 import { causeOf } from '../core/errors.ts';
 import { newId } from '../core/id.ts';
+import { keepLease, openQueueWork } from '../core/queue-work.ts';
 import { listen } from '../db/listen.ts';
 import { sendMail } from '../gateways/mail.ts';
 import type { MailOutcome, SmtpLimits } from '../gateways/mail-outcome.ts';
@@ -40,14 +41,6 @@ const lanes = 3;
 
 type Options = Required<MailSenderOptions>;
 
-/** Keeps the claim alive while the mail is under way; a lease that could not be renewed shows when the mark is written. */
-function keepLease(ctx: Ctx, claim: Claim, leaseMs: number): () => void {
-  const timer = setInterval(() => {
-    renewMailLease(ctx, claim, leaseMs).catch((error: unknown) => ctx.log.warn({ err: error }, 'the lease of a mail could not be renewed'));
-  }, leaseMs / 3);
-  return () => clearInterval(timer);
-}
-
 async function settle(ctx: Ctx, claim: Claim, attempts: number, outcome: MailOutcome, { waitsMs }: Options): Promise<void> {
   if (outcome.kind === 'sent') await settleSent(ctx, claim);
   else if (outcome.kind === 'unknown') await settleEnded(ctx, claim, 'unknown', outcome.error);
@@ -62,7 +55,12 @@ async function attempt(ctx: Ctx, claim: Claim, options: Options, stop: AbortSign
   const found = await findClaimed(ctx, claim);
   if (found === undefined) return;
   const { row, shared } = found;
-  const release = keepLease(ctx, claim, options.leaseMs);
+  // A lease that could not be renewed shows when the mark is written.
+  const release = keepLease(
+    options.leaseMs,
+    () => renewMailLease(ctx, claim, options.leaseMs),
+    (error) => ctx.log.warn({ err: error }, 'the lease of a mail could not be renewed'),
+  );
   let outcome: MailOutcome;
   try {
     const beforeData = async (): Promise<void> => {
@@ -94,42 +92,25 @@ export type MailSender = {
 export function startMailSender(ctx: Ctx, given: MailSenderOptions = {}): MailSender {
   const options: Options = { ...usual, ...given };
   const stopping = new AbortController();
-  let running: Promise<void> | undefined;
-  let again = false;
-
-  const work = async (): Promise<void> => {
-    while (!stopping.signal.aborted) {
+  const wake = openQueueWork({
+    lanes,
+    stopping: stopping.signal,
+    takeOne: async () => {
       const claim = await claimMail(ctx, newId(), options.leaseMs);
-      if (claim === undefined) return;
-      await attempt(ctx, claim, options, stopping.signal);
-    }
-  };
-  const sendDue = async (): Promise<void> => {
-    do {
-      again = false;
-      const ended = await Promise.allSettled(Array.from({ length: lanes }, work));
-      for (const lane of ended)
-        if (lane.status === 'rejected') ctx.log.warn({ err: lane.reason }, 'the mail queue could not be worked on for the moment');
-    } while (again && !stopping.signal.aborted);
-    running = undefined;
-  };
-  const wake = (): void => {
-    if (stopping.signal.aborted) return;
-    again = true;
-    running ??= sendDue();
-  };
+      if (claim !== undefined) await attempt(ctx, claim, options, stopping.signal);
+      return claim !== undefined;
+    },
+    onFailure: (error) => ctx.log.warn({ err: error }, 'the mail queue could not be worked on for the moment'),
+  });
   const deaf = listen(ctx, mailChannel, wake);
   const timer = setInterval(wake, options.pollMs);
-  wake();
+  void wake();
   return {
-    settled: async () => {
-      wake();
-      await running;
-    },
+    settled: wake,
     stop: async () => {
       clearInterval(timer);
       stopping.abort();
-      await Promise.all([running, deaf()]);
+      await Promise.all([wake(), deaf()]);
     },
   };
 }

@@ -21,6 +21,14 @@ export type Author = {
   readonly requestId: string | null;
 };
 
+/** The service itself, which nobody asked. */
+export const serviceItself = (organizationId: string): Author => ({
+  organizationId,
+  principal: { user: { id: null, email: null }, credential: { kind: 'system', id: null } },
+  ip: null,
+  requestId: null,
+});
+
 export async function writeAudit(tx: Tx, ctx: Author, entry: AuditEntry): Promise<void> {
   const { user, credential } = ctx.principal;
   await tx('audit_log').insert({

@@ -1,8 +1,8 @@
 // Reads what definitions may draw on: every record type with data or columns in the organization's warehouse.
 import type { TenantCtx } from '../core/ctx.ts';
-import { sqlState } from '../db/pg-errors.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { readColumns } from '../warehouse/columns.ts';
+import { isNotSetUp } from '../warehouse/generation.ts';
 import { tenantSchema } from '../warehouse/tenant-schema.ts';
 import type { Available, AvailableRecordType } from './bind.ts';
 
@@ -32,7 +32,7 @@ async function readStates(ctx: Pick<TenantCtx, 'db'>, schema: string): Promise<S
     );
     return rows;
   } catch (error) {
-    if (sqlState(error) === '42P01' || sqlState(error) === '3F000') return [];
+    if (isNotSetUp(error)) return [];
     throw error;
   }
 }

@@ -13,10 +13,10 @@ import { openStanding, type Standing } from './give-way.ts';
 import { openJsonLines } from './json-lines.ts';
 import { acceptsGzip, knownTags } from './negotiate.ts';
 import { type ListPlan, planList } from './plan.ts';
-import { asUnavailable, missing, notSynced, timedOut } from './read.ts';
+import { asUnavailable, timedOut } from './read.ts';
 import { queryTextOf, readQuery } from './request.ts';
 import { addFreshness, gzipLevel, heldTag, sendNotModified, tagOf } from './response.ts';
-import { openSnapshot, type Snapshot, totalOf } from './snapshot.ts';
+import { openSnapshot, type Snapshot, totalOf, whileTablesSwap } from './snapshot.ts';
 import { openTurns, type Turns } from './turns.ts';
 
 export const exportTypes = ['application/x-ndjson', 'text/csv'] as const;
@@ -26,7 +26,6 @@ const contentTypes: Readonly<Record<ExportType, string>> = {
   'application/x-ndjson': 'application/x-ndjson; charset=utf-8',
   'text/csv': 'text/csv; charset=utf-8; header=present',
 };
-const mostAttempts = 4;
 const forms: Readonly<Record<ExportType, (columns: readonly CellColumn[]) => RowWriter>> = {
   'application/x-ndjson': openJsonLines,
   'text/csv': openCsv,
@@ -60,7 +59,12 @@ export async function serveExport(exports: Exports, read: ReadContext, type: Exp
   const endTurn = await exports.turns.take(read.tenant.organizationId, left.signal);
   if (endTurn === undefined) return;
   try {
-    await exportWhole({ exports, read, type, plan, left: left.signal });
+    await whileTablesSwap(
+      read.reader,
+      read.endpoint.recordType,
+      () => exportWhole({ exports, read, type, plan, left: left.signal }),
+      () => !res.headersSent,
+    );
   } catch (error) {
     // Whoever left meanwhile is told nothing.
     if (res.headersSent || !left.signal.aborted) throw asUnavailable(error);
@@ -69,25 +73,15 @@ export async function serveExport(exports: Exports, read: ReadContext, type: Exp
   }
 }
 
-/** Again when the table was swapped and dropped between two statements. */
 async function exportWhole(wanted: Export): Promise<void> {
   const { read, left } = wanted;
-  const { recordType } = read.endpoint;
-  const { db, settings, log, organizationId } = read.tenant;
-  let lastError: unknown;
-  for (let attempt = 1; attempt <= mostAttempts; attempt += 1) {
-    const snapshot = await openSnapshot(db.exports, read.reader, recordType, settings.exports.limitMs, left);
-    try {
-      return await sendSnapshot(wanted, snapshot);
-    } catch (error) {
-      if (read.exchange.res.headersSent || !missing.test(sqlState(error) ?? '')) throw error;
-      lastError = error;
-    } finally {
-      snapshot.destroy();
-    }
+  const { db, settings } = read.tenant;
+  const snapshot = await openSnapshot(db.exports, read.reader, read.endpoint.recordType, settings.exports.limitMs, left);
+  try {
+    await sendSnapshot(wanted, snapshot);
+  } finally {
+    snapshot.destroy();
   }
-  log.error({ err: lastError, organizationId, recordType }, 'a published version could not be exported');
-  throw notSynced(lastError);
 }
 
 async function sendSnapshot(wanted: Export, snapshot: Snapshot): Promise<void> {

@@ -7,7 +7,7 @@ import { answer, openPublicService } from './serve.ts';
 import type { Usage } from './usage.ts';
 
 export { readAvailable } from './available.ts';
-export { type Available, bindDocument } from './bind.ts';
+export { type Available, bindDocument, sourceOf } from './bind.ts';
 export { type Change, compareVersions } from './compare.ts';
 export { indexesOf } from './indexes.ts';
 export { describeVersion } from './openapi.ts';

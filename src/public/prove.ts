@@ -12,6 +12,7 @@ import { type ListPlan, planList } from './plan.ts';
 import { countPairs, type Pair, pairsOf } from './proof-pairs.ts';
 import { type ColumnSample, sampleColumn, trialValues, type ValueKind } from './proof-values.ts';
 import { anchoredRanges, carefulRanges, sortedRanges, unknownLookOf } from './ranges.ts';
+import { timedOut } from './read.ts';
 import type { Bindings, SchemaDocument } from './schema-document.ts';
 import { anchorsStatement, listStatement, type Place, type Statement } from './sql.ts';
 
@@ -55,7 +56,6 @@ export type ProofOptions = {
 const repeats = 2;
 /** After so many the proof has failed beyond doubt. */
 const mostTimedOut = 3;
-const timeout = '57014';
 
 type Scene = {
   readonly ctx: TenantCtx;
@@ -195,7 +195,7 @@ async function tryValue(
     const ms = rounded(page.ms + (again?.ms ?? 0));
     return { value, rows, ms, byIndex: page.byIndex && again?.byIndex !== false, firstMs: first?.firstMs ?? ms };
   } catch (error) {
-    if (sqlState(error) !== timeout) throw error;
+    if (sqlState(error) !== timedOut) throw error;
     const noted = scene.timedOut.some(
       (other) => counting && other.counting && other.resource === pair.resource && other.filter === pair.filter,
     );
@@ -229,7 +229,7 @@ async function runFirst({ ctx }: Scene, statement: Statement): Promise<{ rows: n
     const { rows } = await ctx.db.data.query<{ total: string }>(statement.write(), [...statement.values]);
     return { rows: Number(rows[0]?.total ?? 0), firstMs: rounded(ctx.clock.monotonicMs() - startedMs) };
   };
-  return run().catch((error: unknown) => (sqlState(error) === timeout ? run() : Promise.reject(error)));
+  return run().catch((error: unknown) => (sqlState(error) === timedOut ? run() : Promise.reject(error)));
 }
 
 type PlanNode = { 'Node Type': string; 'Relation Name'?: string; Plans?: PlanNode[] };
@@ -250,7 +250,7 @@ async function measure(scene: Scene, table: string, statement: Statement): Promi
       const ms = rounded(explained['Planning Time'] + explained['Execution Time']);
       if (best === undefined || ms < best.ms) best = { ms, byIndex: !readsWhole(explained.Plan, table) };
     } catch (error) {
-      if (sqlState(error) !== timeout || best !== undefined || left < repeats) throw error;
+      if (sqlState(error) !== timedOut || best !== undefined || left < repeats) throw error;
     }
     if (best !== undefined && best.ms <= scene.options.warnMs) break;
   }

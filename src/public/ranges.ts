@@ -2,8 +2,9 @@
 //
 // PostgreSQL orders nulls first when it walks an ascending index backwards, and the interface promises nulls last. So a list sorted
 // by a column is two stretches of one index, first the records with a value, then those without; a page lies in one or both.
+import { skipsRecords, stretches } from './order-index.ts';
 import type { ListPlan } from './plan.ts';
-import { isWalkable } from './steady.ts';
+import type { Operator } from './schema-document.ts';
 
 /** Where a stretch may begin: the record at that place. `key` is null in the stretch without values, and when sorted by id. */
 export type Anchor = { readonly key: string | null; readonly id: string };
@@ -33,7 +34,7 @@ export const firstRow = ({ page, pageSize }: Window): number => (page - 1) * pag
 /** How many records a page of a list of so many has. */
 export const rowsOnPage = (plan: Window, total: number): number => Math.max(0, Math.min(plan.pageSize, total - firstRow(plan)));
 
-const never = new Set(['eq', 'after', 'before', 'gte', 'lte', 'gt', 'lt', 'contains', 'starts_with']);
+const never: ReadonlySet<Operator> = new Set([...stretches, 'contains', 'starts_with'] as const);
 /** Whether a list that is walked in an index may hold records without a value to sort by; by several keys it is always sorted whole. */
 export const mayLackKey = ({ sort, conditions }: Pick<ListPlan, 'sort' | 'conditions'>): boolean =>
   sort.further.length === 0 &&
@@ -58,40 +59,6 @@ export function plainRanges(plan: ListPlan): readonly Range[] {
 export const sortedRanges = (plan: ListPlan): Range[] => [
   { by: 'sort', nulls: 'any', from: null, limit: plan.pageSize, offset: firstRow(plan) },
 ];
-
-const ranged = new Set(['eq', 'after', 'before', 'gte', 'lte', 'gt', 'lt']);
-
-/**
- * The conditions that the index which gives the order also serves, by their places: those on the column that sorts, and one equality
- * that goes on in the usual order; indexes.ts makes them so.
- */
-export function servedConditions(plan: ListPlan): ReadonlySet<number> {
-  if (plan.conditions.length === 0) return none;
-  const held = known.get(plan) ?? findServed(plan);
-  known.set(plan, held);
-  return held;
-}
-const none: ReadonlySet<number> = new Set();
-/** Of plans that are remembered. */
-const known = new WeakMap<ListPlan, ReadonlySet<number>>();
-
-function findServed({ sort, conditions, endpoint }: ListPlan): ReadonlySet<number> {
-  const served = new Set<number>();
-  let equalled = sort.column.column !== endpoint.defaultSort.column.column;
-  for (const [place, { column, operator, values }] of conditions.entries()) {
-    const isEquality = operator === 'eq' && values.length === 1 && column.type !== 'time' && column.column !== 'id';
-    if (column.column === sort.column.column) {
-      if (ranged.has(operator)) served.add(place);
-    } else if (isEquality && !equalled) {
-      equalled = true;
-      served.add(place);
-    }
-  }
-  return served;
-}
-
-/** Whether the index that gives the order is walked past records which the filters don't select. */
-export const skipsRecords = (plan: ListPlan): boolean => isWalkable(plan) && servedConditions(plan).size < plan.conditions.length;
 
 /** A few anchors' worth: so far a page is looked for before the total is known. */
 export const unknownLookOf = ({ anchorEvery }: { readonly anchorEvery: number }): number => 8 * anchorEvery;

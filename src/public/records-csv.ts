@@ -6,9 +6,9 @@ import { readAvailableType } from './available.ts';
 import { startCopy, watch } from './copy-lines.ts';
 import { openCsv } from './csv.ts';
 import type { Engine } from './engine.ts';
-import { asUnavailable, missing, notSynced, timedOut } from './read.ts';
+import { asUnavailable, timedOut } from './read.ts';
 import { type BoundQuery, bindQuery, type QueryColumn, type QueryProblem, type RecordQuery, unknownRecordType } from './record-query.ts';
-import { openSnapshot, type Snapshot, totalOf } from './snapshot.ts';
+import { openSnapshot, type Snapshot, totalOf, whileTablesSwap } from './snapshot.ts';
 
 export type RecordsCsv = {
   readonly columns: readonly QueryColumn[];
@@ -24,7 +24,6 @@ export type RecordsCsv = {
   readonly cut: AbortSignal;
 };
 
-const mostAttempts = 4;
 const form: Parameters<typeof startCopy>[1]['form'] = (columns) => openCsv(columns, { guardFormulas: true });
 const wholeResult = { page: 1, pageSize: 1 };
 
@@ -137,22 +136,9 @@ export async function openRecordsCsv(engine: Engine, ctx: TenantCtx, query: Reco
     if (!isOver) endTurn();
     isOver = true;
   };
-  let lastError: unknown;
   try {
-    // Again when the table was swapped and dropped between two statements.
-    for (let attempt = 1; attempt <= mostAttempts; attempt += 1) {
-      try {
-        return await startOnce({ engine, ctx, query, left }, over);
-      } catch (error) {
-        if (!missing.test(sqlState(error) ?? '')) throw error;
-        lastError = error;
-      }
-    }
-    ctx.log.error(
-      { err: lastError, organizationId: ctx.organizationId, recordType: query.recordType },
-      'records could not be written as CSV',
-    );
-    throw notSynced(lastError);
+    const reader = engine.readerOf(ctx.organizationId);
+    return await whileTablesSwap(reader, query.recordType, () => startOnce({ engine, ctx, query, left }, over));
   } catch (error) {
     over();
     throw asUnavailable(error);

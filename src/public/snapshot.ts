@@ -1,10 +1,11 @@
 // A connection that holds still: what an export reads is of one moment, however long the reading takes.
 import type { Pool, PoolClient } from 'pg';
+import { sqlState } from '../db/pg-errors.ts';
 import { longReadKey } from '../warehouse/table.ts';
 import { tenantSchema } from '../warehouse/tenant-schema.ts';
 import { countStatement } from './export-sql.ts';
 import type { ListPlan } from './plan.ts';
-import { type Freshness, freshnessOf, keyFor, notSynced, type Reader, type StateRow } from './read.ts';
+import { type Freshness, freshnessOf, keyFor, missing, notSynced, type Reader, type StateRow } from './read.ts';
 import { type Place, stateColumns } from './sql.ts';
 
 export type Snapshot = {
@@ -19,6 +20,7 @@ export type Snapshot = {
 };
 
 const nothing = (): void => undefined;
+const mostAttempts = 4;
 
 /** `limitMs` is also the server's own limit for each statement. Whatever goes wrong destroys the connection. */
 export async function openSnapshot(pool: Pool, reader: Reader, recordType: string, limitMs: number, left: AbortSignal): Promise<Snapshot> {
@@ -72,4 +74,20 @@ export async function totalOf({ client, place, freshness }: Snapshot, reader: Re
   const total = Number(rows[0]?.total);
   reader.totals.put({ key, total });
   return total;
+}
+
+/** Begins again when the table was swapped and dropped between two statements, unless `mayRepeat` says no. Throws 503 when it always is. */
+export async function whileTablesSwap<T>(reader: Reader, recordType: string, run: () => Promise<T>, mayRepeat = () => true): Promise<T> {
+  let lastError: unknown;
+  for (let attempt = 1; attempt <= mostAttempts; attempt += 1) {
+    try {
+      return await run();
+    } catch (error) {
+      if (!mayRepeat() || !missing.test(sqlState(error) ?? '')) throw error;
+      lastError = error;
+    }
+  }
+  const { log, organizationId } = reader;
+  log.error({ err: lastError, organizationId, recordType }, 'records could not be exported');
+  throw notSynced(lastError);
 }

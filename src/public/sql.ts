@@ -3,15 +3,15 @@
 //
 // LIMIT and OFFSET are parameters, so PostgreSQL prefers a custom plan for each list: the planning time buys the right plan for
 // skewed values and for the depth of the page, and the number of statements stays that of the shapes, not of the pages. Lists
-// that need no plan of their own are the exception: see steady.ts.
+// that need no plan of their own are the exception: see order-index.ts.
 import { rfc3339 } from '../warehouse/generation.ts';
 import { quoted } from '../warehouse/table.ts';
 import type { OutputField } from './compile.ts';
 import { type Bind, columnSql, conditionPart, type Part, parameterTypes, whereSql } from './conditions.ts';
+import { boundFor, isSteady, servedConditions } from './order-index.ts';
 import { type ListPlan, type RecordPlan, sortKey } from './plan.ts';
-import { type Range, servedConditions } from './ranges.ts';
+import type { Range } from './ranges.ts';
 import { recordColumns } from './render-sql.ts';
-import { boundFor, isSteady } from './steady.ts';
 
 /** A statement that is written only when nobody wrote one of the same key before. */
 export type Statement = { readonly key: string; readonly values: readonly unknown[]; write(): string };

@@ -1,6 +1,7 @@
 // Tells in time that the certificate which signs in to the ERP will end: once for each threshold of each certificate. Any number of
 // processes may look; the row that remembers a threshold and the mails about it are one transaction.
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
+import { type Recurring, recurring } from '../core/recurring.ts';
 import { inTransaction, type Tx } from '../db/transaction.ts';
 import { certificateMail } from './alert-mail.ts';
 import { mailEach } from './health.ts';
@@ -68,31 +69,13 @@ async function warnAll(ctx: Ctx, signal: AbortSignal): Promise<void> {
   }
 }
 
-export type CertificateWatch = {
-  /** Looks at every certificate now. */
-  tick(): Promise<void>;
-  stop(): Promise<void>;
-};
-
-export function startCertificateWatch(ctx: Ctx): CertificateWatch {
-  const stopping = new AbortController();
-  let ticking: Promise<void> | null = null;
-  const tick = (): Promise<void> => {
-    ticking ??= warnAll(ctx, stopping.signal)
-      .catch((error: unknown) => ctx.log.warn({ err: error }, 'certificates could not be looked at'))
-      .finally(() => {
-        ticking = null;
-      });
-    return ticking;
-  };
-  const timer = setInterval(tick, everyMs);
-  void tick();
-  return {
-    tick,
-    stop: async () => {
-      clearInterval(timer);
-      stopping.abort();
-      await ticking;
-    },
-  };
+/** `tick` looks at every certificate now. */
+export function startCertificateWatch(ctx: Ctx): Recurring {
+  const watch = recurring(
+    everyMs,
+    (stopping) => warnAll(ctx, stopping),
+    (error) => ctx.log.warn({ err: error }, 'certificates could not be looked at'),
+  );
+  void watch.tick();
+  return watch;
 }

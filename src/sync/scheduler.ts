@@ -1,9 +1,9 @@
 // Drives syncs in this process: each minute it makes the runs that are due, and whenever there is work and a free worker it
 // claims some. Any number of processes may do the same on one database.
 import { hostname } from 'node:os';
-import cron from 'node-cron';
 import type { Ctx } from '../core/ctx.ts';
 import { newId } from '../core/id.ts';
+import { everyMinute } from '../core/recurring.ts';
 import { listen } from '../db/listen.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { openConnectorOf } from './connection.ts';
@@ -94,22 +94,13 @@ function startClaiming(ctx: Ctx, stopping: AbortSignal, open: OpenConnector) {
 export function startScheduler(ctx: Ctx, { openConnector = openConnectorOf }: SchedulerOptions = {}): Scheduler {
   const stopping = new AbortController();
   const { poke, settled } = startClaiming(ctx, stopping.signal, openConnector);
-  const ticks = new Set<Promise<unknown>>();
   const tick = async (): Promise<number> => {
     const made = await enqueueDueRuns(ctx);
     poke();
     await clearEndedRuns(ctx);
     return made;
   };
-  const tickByItself = (): Promise<unknown> => {
-    const ticking: Promise<unknown> = tick()
-      .catch((error: unknown) => ctx.log.error({ err: error }, 'the tick failed'))
-      .finally(() => ticks.delete(ticking));
-    ticks.add(ticking);
-    return ticking;
-  };
-
-  const minute = cron.schedule('* * * * *', tickByItself, { noOverlap: true });
+  const minute = everyMinute(tick, (error) => ctx.log.error({ err: error }, 'the tick failed'));
   const idle = setInterval(poke, idlePollMs);
   const deaf = listen(ctx, 'sync_runs', poke);
   poke();
@@ -117,11 +108,10 @@ export function startScheduler(ctx: Ctx, { openConnector = openConnectorOf }: Sc
     tick,
     poke,
     stop: async () => {
-      await minute.destroy();
       clearInterval(idle);
       stopping.abort();
       await deaf();
-      await Promise.allSettled(ticks);
+      await minute.stop();
       await settled();
     },
   };

@@ -1,6 +1,7 @@
 // The filters that templates may use: those of Liquid that only look at what they are given. None reads a clock, draws lots, runs an
 // expression from data or turns escaping off.
 import { type Context, type FilterImplOptions, filters } from 'liquidjs';
+import { escapeHtml } from '../core/escape-html.ts';
 
 type Handler = (this: { context: Context }, value: unknown, ...args: unknown[]) => unknown;
 
@@ -31,9 +32,6 @@ const charged = (handler: Handler): Handler =>
 
 const textOf = (value: unknown): string =>
   value === null || value === undefined ? '' : Array.isArray(value) ? value.map(textOf).join('') : String(value);
-
-const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
-const escapeHtml = (text: string): string => text.replaceAll(/[&<>"']/g, (found) => entities[found] ?? found);
 
 /** What puts a value out. Everything that leaves a template passes here, or a filter below that is raw because it has escaped. */
 export const putOut = (as: 'html' | 'text') =>

@@ -178,7 +178,7 @@ describe('the outside world', () => {
     ['express-rate-limit', /^src\/http\/rate-limit\.ts$/, 1],
     ['openapi3-ts', /^src\/(http|public)\/openapi\.ts$/, 2],
     ['pino', /^src\/core\/log\.ts$/, 1],
-    ['node-cron', /^src\/sync\/scheduler\.ts$/, 1],
+    ['node-cron', /^src\/core\/recurring\.ts$/, 1],
     ['vitest', /^test\/contract\/architecture\.test\.ts$/, 1],
     ['supertest', /^test\/setup\/api\.ts$/, 1],
   ])('%s is imported where it does its work', (name, where, count) => {

@@ -6,13 +6,13 @@ import { bindDocument } from '../../src/public/bind.ts';
 import { type CompiledEndpoint, compileSchema } from '../../src/public/compile.ts';
 import { nearestName } from '../../src/public/nearest.ts';
 import { acceptsGzip, chooseMediaType, knownTags } from '../../src/public/negotiate.ts';
+import { boundFor, isSteady } from '../../src/public/order-index.ts';
 import { planList, planRecord } from '../../src/public/plan.ts';
 import { anchoredRanges, carefulRanges, plainRanges } from '../../src/public/ranges.ts';
 import { readQuery, readTarget } from '../../src/public/request.ts';
 import { pageLinks } from '../../src/public/response.ts';
 import { SchemaDocument } from '../../src/public/schema-document.ts';
 import { listStatement, recordStatement } from '../../src/public/sql.ts';
-import { boundFor, isSteady } from '../../src/public/steady.ts';
 import { openTotals } from '../../src/public/totals.ts';
 import { openTrusted } from '../../src/public/trusted.ts';
 import { isDate, isRecordId, readValue } from '../../src/public/values.ts';
@@ -263,6 +263,14 @@ describe('the way to a page', () => {
     expect(way('status=open&sort=total', undefined, 8_000)).toEqual(['any any']);
   });
 
+  it('is bounded for an equality that no version declared, as a view has: the index of the order knows nothing of it', () => {
+    const { column } = endpoint.filters.get('id') ?? {};
+    if (column === undefined) throw new Error('no filter for the id');
+    const view = { ...endpoint, filters: new Map(), sorts: new Map(), defaultSort: { column, order: 'asc' as const } };
+    const asked = { ...plan('status=open'), endpoint: view, sort: { ...view.defaultSort, further: [] } };
+    expect(carefulRanges(asked, 200_000, 1_000_000, 8_000).map(({ by }) => by)).toEqual([1_024]);
+    expect(carefulRanges({ ...asked, endpoint: { ...view, filters: endpoint.filters } }, 200_000, 1_000_000, 8_000)[0]?.by).toBe('any');
+  });
   it('sorts what was selected, or looks among so many records, of which the index has picked out what it can', () => {
     const text = (query: string, total: number) => {
       const planned = plan(query);

@@ -4,10 +4,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { newId } from '../../src/core/id.ts';
+import type { Recurring } from '../../src/core/recurring.ts';
 import { openKnex } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { startMailSender } from '../../src/mail/index.ts';
-import { type CertificateWatch, startCertificateWatch } from '../../src/sync/certificate-watch.ts';
+import { startCertificateWatch } from '../../src/sync/certificate-watch.ts';
 import { noteHealth } from '../../src/sync/health.ts';
 import { apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
@@ -209,7 +210,7 @@ describe('an alert', () => {
 
 describe('a certificate that ends', () => {
   let organizationId: string;
-  let watches: CertificateWatch[] = [];
+  let watches: Recurring[] = [];
   const own = () => ({ ...ctx, organizationId });
   const endsIn = (days: number) =>
     inTransaction(own(), (tx) =>

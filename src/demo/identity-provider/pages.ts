@@ -1,6 +1,7 @@
 // The pages of the demo's identity provider: who do you want to be, sign out here too, and what went wrong. Plain HTML without
 // script, readable at any width, in the colours that the reader prefers.
 import { createHash } from 'node:crypto';
+import { escapeHtml } from '../../core/escape-html.ts';
 
 const style = `*{box-sizing:border-box}
 :root{color-scheme:light dark;--page:#f4f6f4;--card:#fff;--text:#17231c;--muted:#52605a;--line:#cfd8d2;--accent:#0f6b4f;--on:#fff}
@@ -24,21 +25,18 @@ export const pagePolicy = (portalOrigin: string): string =>
     "frame-ancestors 'none'",
   ].join('; ');
 
-const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
-const asText = (value: string): string => value.replaceAll(/[&<>"']/g, (sign) => entities[sign] ?? '');
-
 const page = (title: string, body: string): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
-<title>${asText(title)} · Demo identity provider</title>
+<title>${escapeHtml(title)} · Demo identity provider</title>
 <style>${style}</style>
 </head>
 <body>
 <main>
-<h1>${asText(title)}</h1>
+<h1>${escapeHtml(title)}</h1>
 ${body}
 </main>
 </body>
@@ -56,7 +54,7 @@ export const choosePage = (people: readonly Choice[]): string =>
 ${people
   .map(
     ({ id, email, about }) =>
-      `<li><button name="person" value="${asText(id)}"><strong>${asText(email)}</strong><span>${asText(about)}</span></button></li>`,
+      `<li><button name="person" value="${escapeHtml(id)}"><strong>${escapeHtml(email)}</strong><span>${escapeHtml(about)}</span></button></li>`,
   )
   .join('\n')}
 </ul>
@@ -74,4 +72,4 @@ ${form}
 <button form="op.logoutForm">Stay signed in here</button></p>`,
   );
 
-export const messagePage = (title: string, text: string): string => page(title, `<p>${asText(text)}</p>`);
+export const messagePage = (title: string, text: string): string => page(title, `<p>${escapeHtml(text)}</p>`);

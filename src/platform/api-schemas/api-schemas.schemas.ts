@@ -1,6 +1,6 @@
 // A version of the public interface as the management interface shows it.
 import { z } from 'zod';
-import { Day, Id, Instant, longText, shortText } from '../../http/fields.ts';
+import { Day, Id, Instant, longText, Problem, shortText } from '../../http/fields.ts';
 import { EndpointDefinition } from '../../public/index.ts';
 
 const label = z.string().regex(/^v[1-9]\d{0,5}$/, 'must be a version label such as v1');
@@ -25,13 +25,13 @@ export const PublishInput = z.strictObject({
 export type NewApiSchema = z.output<typeof NewApiSchema>;
 export type ApiSchemaChange = z.output<typeof ApiSchemaChange>;
 
-const Problem = z.object({ path: z.string(), code: z.string(), message: z.string(), blocks: z.enum(['save', 'publish']) });
+const DraftProblem = Problem.extend({ blocks: z.enum(['save', 'publish']) });
 const ProofSummary = z
   .object({
     pairs: z.int().describe('Filters, and none, times sorts in both directions'),
     tried: z.int().describe('Of these. Over few records each filter and each sort is tried once rather than every pair'),
     slowestMs: z.number().describe('Of the warm reads'),
-    warnings: z.array(z.object({ path: z.string(), code: z.string(), message: z.string() })).describe('The slowest, at most 20'),
+    warnings: z.array(Problem).describe('The slowest, at most 20'),
   })
   .meta({ id: 'ProofSummary' });
 export type ProofSummary = z.output<typeof ProofSummary>;
@@ -39,7 +39,7 @@ export type ProofSummary = z.output<typeof ProofSummary>;
 export const Publication = z.object({
   status: z.enum(['running', 'succeeded', 'failed']),
   progress: z.object({ step: z.string(), done: z.int(), total: z.int() }),
-  problems: z.array(Problem),
+  problems: z.array(DraftProblem),
   proof: ProofSummary.nullable().describe('What its reads take on the real data; null before they were tried'),
 });
 export type Publication = z.output<typeof Publication>;
@@ -107,7 +107,7 @@ export const Difference = z.object({ against: label, changes: z.array(Change) })
 export const Validation = z
   .object({
     ready: z.boolean(),
-    problems: z.array(Problem),
+    problems: z.array(DraftProblem),
     indexes: z
       .array(z.object({ recordType: z.string(), method: z.string(), expression: z.string() }))
       .describe('What publishing would build'),

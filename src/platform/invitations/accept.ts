@@ -2,11 +2,12 @@
 // open, and that whoever sent it could still give what it gives.
 import type { CallerCtx } from '../../core/ctx.ts';
 import { AppError, invalid, notFound } from '../../core/errors.ts';
+import { hashSecretToken } from '../../core/secret-token.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { rolePermissions } from '../../identity/principal.ts';
 import { writeAudit } from '../audit.store.ts';
 import type { JoinedView } from './invitations.schemas.ts';
-import { hashInvitationToken, isOwnerRole } from './invitations.service.ts';
+import { isOwnerRole } from './invitations.service.ts';
 import {
   acceptInvitation,
   activateInSession,
@@ -47,7 +48,7 @@ async function roleStillGiven(tx: Tx, organizationId: string, row: InvitationRow
 }
 
 export async function accept(ctx: CallerCtx, token: string): Promise<JoinedView> {
-  const found = await findByToken(ctx, hashInvitationToken(token));
+  const found = await findByToken(ctx, hashSecretToken(token));
   if (found === undefined) throw notFound('Invitation');
   const { organizationId, id } = found;
   const { user, credential } = ctx.caller;

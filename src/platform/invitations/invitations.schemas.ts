@@ -1,15 +1,13 @@
 // What an invitation looks like from outside: never its token, which goes out by mail alone.
 import { z } from 'zod';
+import { secretTokenForm } from '../../core/secret-token.ts';
 import { Email, Id, Instant } from '../../http/fields.ts';
 
 export const invitationStatuses = ['pending', 'accepted', 'expired', 'revoked'] as const;
 
 export const NewInvitation = z.strictObject({ email: Email, roleId: Id });
 export const Acceptance = z.strictObject({
-  token: z
-    .string()
-    .regex(/^[A-Za-z0-9_-]{43}$/, 'must be the token of an invitation')
-    .describe('From the link in the mail'),
+  token: z.string().regex(secretTokenForm, 'must be the token of an invitation').describe('From the link in the mail'),
 });
 
 export const Invitation = z

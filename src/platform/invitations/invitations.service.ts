@@ -1,9 +1,9 @@
 // Rules of inviting: nobody gives a role above their own, one open invitation for each address, and one living token for each
 // invitation, which leaves by mail and is kept as its hash alone.
-import { createHash, randomBytes } from 'node:crypto';
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, invalid, notFound } from '../../core/errors.ts';
 import { newId } from '../../core/id.ts';
+import { hashSecretToken, newSecretToken } from '../../core/secret-token.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
@@ -32,8 +32,6 @@ import {
 
 /** A custom role may hold every permission, and is still not the owners' own. */
 export const isOwnerRole = (role: Pick<RoleRow, 'name' | 'built_in'>): boolean => role.built_in && role.name === 'owner';
-
-export const hashInvitationToken = (token: string): Buffer => createHash('sha256').update(token).digest();
 
 const view = (row: InvitationRow): InvitationView => ({
   id: row.id,
@@ -88,7 +86,7 @@ async function checkMailBudget(tx: Tx, ctx: RequestCtx, email: string): Promise<
 /** The mail with a new token; what it opens from now on. */
 async function sendToken(tx: Tx, ctx: RequestCtx, email: string, role: RoleRow): Promise<Terms> {
   await checkMailBudget(tx, ctx, email);
-  const token = randomBytes(32).toString('base64url');
+  const token = newSecretToken();
   const { organization, user } = ctx.principal;
   const title = `Join ${organization.name}`;
   const mailId = await enqueueMail(tx, ctx, {
@@ -105,7 +103,7 @@ async function sendToken(tx: Tx, ctx: RequestCtx, email: string, role: RoleRow):
       notes: ['The link is for you alone. If you did not expect this mail, you need not do anything.'],
     }),
   });
-  return { role_id: role.id, role_name: role.name, token_hash: hashInvitationToken(token), invited_by: user.id, mail_id: mailId };
+  return { role_id: role.id, role_name: role.name, token_hash: hashSecretToken(token), invited_by: user.id, mail_id: mailId };
 }
 
 /** New terms for an open invitation: the old token is dead, and its mail stays here if it had not left. */

@@ -1,6 +1,6 @@
 // How the fields of a record type are called and written in the portal.
 import { z } from 'zod';
-import { Id, Instant, shortText } from '../../http/fields.ts';
+import { Id, Instant, Problem, shortText } from '../../http/fields.ts';
 
 /** Null: written as the field's own type is by default. */
 export const FieldFormat = z
@@ -39,7 +39,6 @@ const fields = z.array(NewField).min(1).max(200);
 export const NewFieldMapping = z.strictObject({ recordType, fields });
 export const FieldMappingChange = z.strictObject({ fields: fields.optional() });
 
-const Problem = z.object({ path: z.string(), code: z.string(), message: z.string() });
 const MappedField = z.object({
   source: z.string(),
   label: z.string(),

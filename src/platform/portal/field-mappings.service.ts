@@ -17,9 +17,8 @@ import type {
   NewFieldMapping,
 } from './field-mappings.schemas.ts';
 import * as store from './field-mappings.store.ts';
-import { sourcesOf } from './sources.ts';
-
-type ColumnType = ReturnType<typeof sourcesOf> extends ReadonlyMap<string, infer Type> ? Type : never;
+import { type ColumnType, sourcesOf } from './sources.ts';
+import { unknownRecordType } from './targets.ts';
 
 const formats: Readonly<Record<ColumnType, readonly FieldFormat['type'][]>> = {
   text: ['text'],
@@ -32,8 +31,7 @@ const formats: Readonly<Record<ColumnType, readonly FieldFormat['type'][]>> = {
 };
 
 function problemsOf(recordType: string, fields: readonly Pick<NewField, 'source' | 'format'>[], available: Available): ErrorDetail[] {
-  if (!Object.hasOwn(available, recordType))
-    return [{ path: 'recordType', code: 'unknown_record_type', message: 'Nothing of this record type is synced' }];
+  if (!Object.hasOwn(available, recordType)) return [unknownRecordType('recordType')];
   const sources = sourcesOf(available, recordType);
   return fields.flatMap(({ source, format }, index) => {
     const type = sources.get(source);

@@ -1,7 +1,7 @@
 // Pages of the portal: a draft that is edited, and beside it what visitors see.
 import { z } from 'zod';
-import { Id, Instant, longText, shortText } from '../../http/fields.ts';
-import { HttpsUrl, Problem, Slug } from './targets.ts';
+import { Id, Instant, longText, Problem, shortText } from '../../http/fields.ts';
+import { HttpsUrl, Slug } from './targets.ts';
 
 export const maxPageBytes = 262_144;
 

@@ -1,7 +1,6 @@
 // The sidebar of the portal: a tree of at most four levels, stored whole.
 import { z } from 'zod';
-import { Instant, shortText } from '../../http/fields.ts';
-import { Problem } from './targets.ts';
+import { Instant, Problem, shortText } from '../../http/fields.ts';
 
 export const kinds = ['view', 'page', 'record-type', 'link', 'group'] as const;
 export const maxItems = 200;

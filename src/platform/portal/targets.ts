@@ -25,8 +25,6 @@ export const Slug = z
   .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'must be lower-case letters, digits and single hyphens')
   .meta({ example: 'open-invoices' });
 
-export const Problem = z.object({ path: z.string(), code: z.string(), message: z.string() });
-
 export type PageTarget = { readonly id: string; readonly slug: string; readonly published: boolean };
 
 export type Targets = {

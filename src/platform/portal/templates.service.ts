@@ -10,7 +10,7 @@ import { type PageQuery, toPage } from '../../http/page.ts';
 import { openRecords, readAvailable } from '../../public/index.ts';
 import { checkTemplate, previewTemplate, type TemplatePart, type TemplateProblem } from '../../templates/index.ts';
 import { writeAudit } from '../audit.store.ts';
-import { sourcesOf } from './sources.ts';
+import { sourcesOf, withoutLabels } from './sources.ts';
 import { unknownRecordType } from './targets.ts';
 import type { NewTemplate, Preview, PreviewInput, TemplateChange, TemplateView } from './templates.schemas.ts';
 import * as store from './templates.store.ts';
@@ -110,22 +110,14 @@ export const deleteTemplate = (ctx: RequestCtx, id: string): Promise<void> =>
     throw invalid('The template is in use', [{ path: '', code: 'in_use', message: 'A subscription uses it' }]);
   });
 
-type Json = Record<string, unknown>;
-
-/** A record by its fields, and the labels of its references and lists by the same names. */
-async function readRecord(ctx: RequestCtx, recordType: string, recordId: string): Promise<{ record: Json; labels: Json }> {
+async function readRecord(ctx: RequestCtx, recordType: string, recordId: string): Promise<ReturnType<typeof withoutLabels>> {
   const available = await readAvailable(ctx);
   if (!Object.hasOwn(available, recordType)) throw invalid('The record is not there', [unknownRecordType('recordType')]);
   const sources = [...sourcesOf(available, recordType).keys()];
   const text = await openRecords(ctx).get(ctx, recordType, recordId, sources);
   if (text === undefined)
     throw invalid('The record is not there', [{ path: 'recordId', code: 'unknown_record', message: 'No synced record has this id' }]);
-  const values = Object.entries(parseExact(text) as Json);
-  const isLabel = (source: string): boolean => source.endsWith('.name');
-  return {
-    record: Object.fromEntries(values.filter(([source]) => !isLabel(source))),
-    labels: Object.fromEntries(values.filter(([source]) => isLabel(source)).map(([source, value]) => [source.slice(0, -5), value])),
-  };
+  return withoutLabels(parseExact(text) as Readonly<Record<string, unknown>>);
 }
 
 export async function previewOf(ctx: RequestCtx, id: string, input: PreviewInput): Promise<Preview> {

@@ -1,6 +1,7 @@
 // What the mails of one slot say, made once for all recipients: the first records in the mail, by our layout or by a template, or all of
 // them attached. Pure.
 import { type Attachment, layoutMail, type MailContent, type RecordTable, rowsThatFit, withSmallPrint } from '../../mail/index.ts';
+import { withoutLabels } from '../portal/sources.ts';
 
 export type Column = { readonly name: string; readonly label: string; readonly type: string | null };
 export type FoundView = {
@@ -100,15 +101,10 @@ export const tableContent = (found: FoundView, about: About): SlotContent => ({
 
 /** What a template of the organization is given to read. */
 export function templateData(found: FoundView, about: About): Readonly<Record<string, unknown>> {
-  const isLabel = ([source]: readonly [string, unknown]): boolean => source.endsWith('.name');
-  const rows = found.records.map((record) => {
-    const values = Object.entries(record);
-    return {
-      record: Object.fromEntries(values.filter((value) => !isLabel(value))),
-      labels: Object.fromEntries(values.filter(isLabel).map(([source, value]) => [source.slice(0, -5), value])),
-      cells: found.columns.map(({ name, type }) => cellText(record[name], type, about.timezone)),
-    };
-  });
+  const rows = found.records.map((record) => ({
+    ...withoutLabels(record),
+    cells: found.columns.map(({ name, type }) => cellText(record[name], type, about.timezone)),
+  }));
   return {
     view: { name: about.viewName },
     organization: { name: about.organizationName },

@@ -1,12 +1,12 @@
 // One slot: is it still to be sent, what does it say, and then everything at once: deliveries and mails are one transaction, so that a
 // crash before it repeats the slot and one after it changes nothing. The records are read outside, under the lease.
-import { createHash, randomBytes } from 'node:crypto';
 import type { Ctx, TenantCtx } from '../../core/ctx.ts';
 import { AppError, causeOf } from '../../core/errors.ts';
+import { hashSecretToken, newSecretToken } from '../../core/secret-token.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { enqueueMail, storeAttachment } from '../../mail/index.ts';
 import { nextSlot } from '../../sync/index.ts';
-import { type Author, writeAudit } from '../audit.store.ts';
+import { serviceItself, writeAudit } from '../audit.store.ts';
 import type { ViewRow } from '../views/views.store.ts';
 import type { About, SlotContent } from './content.ts';
 import * as store from './deliveries.store.ts';
@@ -26,10 +26,6 @@ export type SlotWork = {
 };
 /** `stop`: the process ends, so that whatever was read is of no use. */
 export type ReadSlot = (tenant: TenantCtx, work: SlotWork, stop: AbortSignal) => Promise<SlotContent>;
-
-export const hashLinkToken = (token: string): Buffer => createHash('sha256').update(token).digest();
-
-const system = { user: { id: null, email: null }, credential: { kind: 'system', id: null } };
 
 /** How long to wait after each failed reading; one more failure than there are waits is the end, and so is the next slot. */
 const waitsMs = [5_000, 30_000, 120_000, 300_000];
@@ -59,9 +55,8 @@ export function retryWait(
 /** Switched off, with its reason, in the transaction that finds it out. */
 async function switchOff(tx: Tx, organizationId: string, id: string): Promise<void> {
   await updateSubscription(tx, organizationId, id, { enabled: false, disabled_reason: 'view_hidden' });
-  const author: Author = { organizationId, principal: system, ip: null, requestId: null };
   const changes = { enabled: false, disabledReason: 'view_hidden' };
-  await writeAudit(tx, author, { action: 'subscription.disable', target: { type: 'subscription', id }, changes });
+  await writeAudit(tx, serviceItself(organizationId), { action: 'subscription.disable', target: { type: 'subscription', id }, changes });
 }
 
 /** What is to be sent; a text where nothing is, which says why. */
@@ -104,7 +99,7 @@ type Delivering = { readonly content: SlotContent; readonly attachmentId: string
 
 /** One mail with a link of its own. An address that no server would take fails alone. */
 async function queueMail(tx: Tx, ctx: TenantCtx, delivery: store.WaitingDelivery, { content, attachmentId }: Delivering): Promise<void> {
-  const token = randomBytes(32).toString('base64url');
+  const token = newSecretToken();
   const unsubscribeUrl = `${ctx.settings.publicUrl}/unsubscribe?token=${token}`;
   try {
     const mailId = await enqueueMail(tx, ctx, {
@@ -116,7 +111,7 @@ async function queueMail(tx: Tx, ctx: TenantCtx, delivery: store.WaitingDelivery
       ...(attachmentId !== undefined && { sharedAttachmentId: attachmentId }),
       ...content.layout(unsubscribeUrl),
     });
-    const link = { token_hash: hashLinkToken(token), recipient_id: delivery.recipient_id, title: content.title };
+    const link = { token_hash: hashSecretToken(token), recipient_id: delivery.recipient_id, title: content.title };
     await insertLink(tx, ctx.organizationId, link);
     await store.updateDelivery(tx, ctx.organizationId, delivery.id, { mail_id: mailId, records: content.records });
   } catch (error) {

@@ -1,14 +1,15 @@
 // Sends subscriptions in this process: each minute it opens the slots that are due, and every few seconds it works on whatever waits.
 // Any number of processes may do the same on one database: a slot is made once and is worked on under a lease.
-import cron from 'node-cron';
 import type { Ctx } from '../../core/ctx.ts';
 import { newId } from '../../core/id.ts';
+import { keepLease, openQueueWork } from '../../core/queue-work.ts';
+import { everyMinute } from '../../core/recurring.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { openRecords } from '../../public/index.ts';
 import { dueSlot } from '../../sync/index.ts';
 import { deliverSlot, type ReadSlot } from './deliver-slot.ts';
 import { openSlot } from './deliveries.service.ts';
-import { claimSlot, renewSlotLease, type ScheduledRow, type SlotClaim, scheduledSubscriptions } from './deliveries.store.ts';
+import { claimSlot, renewSlotLease, type ScheduledRow, scheduledSubscriptions } from './deliveries.store.ts';
 import { readContent } from './read-view.ts';
 import { lockSubscription } from './subscriptions.store.ts';
 
@@ -56,45 +57,21 @@ async function openDueSlots(ctx: Ctx): Promise<number> {
   return made;
 }
 
-/** Works on whatever waits, a few slots at a time; one round at a time, however often it is asked. */
-function startWorking(ctx: Ctx, read: ReadSlot, leaseMs: number, signal: AbortSignal) {
-  let working: Promise<void> | undefined;
-  let again = false;
-
-  const deliver = async (claim: SlotClaim): Promise<void> => {
-    const timer = setInterval(() => {
-      renewSlotLease(ctx, claim, leaseMs).catch((error: unknown) =>
-        ctx.log.warn({ err: error }, 'the lease of a slot could not be renewed'),
-      );
-    }, leaseMs / 3);
-    try {
-      await deliverSlot(ctx, claim, read, signal);
-    } finally {
-      clearInterval(timer);
-    }
-  };
-  const workInOne = async (): Promise<void> => {
-    while (!signal.aborted) {
-      const claim = await claimSlot(ctx, newId(), leaseMs);
-      if (claim === undefined) return;
-      await deliver(claim);
-    }
-  };
-  const workOnAll = async (): Promise<void> => {
-    do {
-      again = false;
-      const ended = await Promise.allSettled(Array.from({ length: lanes }, workInOne));
-      for (const lane of ended) if (lane.status === 'rejected') ctx.log.warn({ err: lane.reason }, 'a slot waits for another attempt');
-    } while (again && !signal.aborted);
-    // In the same step as the last look at `again`, so that no wish falls in between.
-    working = undefined;
-  };
-  const work = (): Promise<void> => {
-    again = true;
-    working ??= workOnAll();
-    return working;
-  };
-  return { work, settled: async (): Promise<void> => working };
+/** Takes a slot that waits and works on it; false when none does. */
+async function deliverNext(ctx: Ctx, read: ReadSlot, leaseMs: number, signal: AbortSignal): Promise<boolean> {
+  const claim = await claimSlot(ctx, newId(), leaseMs);
+  if (claim === undefined) return false;
+  const release = keepLease(
+    leaseMs,
+    () => renewSlotLease(ctx, claim, leaseMs),
+    (error) => ctx.log.warn({ err: error }, 'the lease of a slot could not be renewed'),
+  );
+  try {
+    await deliverSlot(ctx, claim, read, signal);
+  } finally {
+    release();
+  }
+  return true;
 }
 
 export function startSubscriptions(ctx: Ctx, given: RunnerOptions = {}): SubscriptionRunner {
@@ -102,30 +79,26 @@ export function startSubscriptions(ctx: Ctx, given: RunnerOptions = {}): Subscri
   const records = openRecords(ctx);
   const read: ReadSlot = given.read ?? ((tenant, slot, stop) => readContent(records, tenant, slot, stop));
   const stopping = new AbortController();
-  const { work, settled } = startWorking(ctx, read, leaseMs, stopping.signal);
-  const ticks = new Set<Promise<unknown>>();
+  const work = openQueueWork({
+    lanes,
+    stopping: stopping.signal,
+    takeOne: () => deliverNext(ctx, read, leaseMs, stopping.signal),
+    onFailure: (error) => ctx.log.warn({ err: error }, 'a slot waits for another attempt'),
+  });
   const tick = async (): Promise<number> => {
     const made = await openDueSlots(ctx);
     await work();
     return made;
   };
-  const tickByItself = (): Promise<unknown> => {
-    const ticking: Promise<unknown> = tick()
-      .catch((error: unknown) => ctx.log.error({ err: error }, 'due subscriptions could not be looked for'))
-      .finally(() => ticks.delete(ticking));
-    ticks.add(ticking);
-    return ticking;
-  };
-  const minute = cron.schedule('* * * * *', tickByItself, { noOverlap: true });
+  const minute = everyMinute(tick, (error) => ctx.log.error({ err: error }, 'due subscriptions could not be looked for'));
   const poll = setInterval(work, pollMs);
   return {
     tick,
     stop: async () => {
-      await minute.destroy();
       clearInterval(poll);
       stopping.abort();
-      await Promise.allSettled(ticks);
-      await settled();
+      await minute.stop();
+      await work();
     },
   };
 }

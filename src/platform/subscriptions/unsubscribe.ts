@@ -1,23 +1,13 @@
 // What the link of a mail does: its recipient ends the subscription or takes that back, without being anyone here. Whoever holds the
 // link is taken for the recipient, so it says no more than the mail said.
 import type { Ctx } from '../../core/ctx.ts';
+import { hashSecretToken, secretTokenForm } from '../../core/secret-token.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
+import type { LinkCaller, LinkState } from '../../http/unsubscribe-page.ts';
 import { writeAudit } from '../audit.store.ts';
-import { hashLinkToken } from './deliver-slot.ts';
 import { recallMails } from './deliveries.service.ts';
 import { skipWaitingDeliveries } from './deliveries.store.ts';
 import { findLinked, findOrganizationOfLink, type LinkedRow, markUnsubscribed } from './subscriptions.store.ts';
-
-/** `ended`: the address was taken off the list by whoever made it. */
-export type LinkState = {
-  readonly email: string;
-  readonly title: string;
-  readonly organizationName: string;
-  readonly state: 'active' | 'unsubscribed' | 'ended';
-};
-export type Caller = { readonly ip: string; readonly requestId: string };
-
-const wellFormed = /^[A-Za-z0-9_-]{43}$/;
 
 const stateOf = (row: LinkedRow): LinkState => ({
   email: row.email,
@@ -31,8 +21,8 @@ async function withLink(
   token: string,
   work: (tx: Tx, organizationId: string, row: LinkedRow) => Promise<LinkState>,
 ): Promise<LinkState | undefined> {
-  if (!wellFormed.test(token)) return undefined;
-  const hash = hashLinkToken(token);
+  if (!secretTokenForm.test(token)) return undefined;
+  const hash = hashSecretToken(token);
   const organizationId = await findOrganizationOfLink(ctx.db.control, hash);
   if (organizationId === undefined) return undefined;
   return inTransaction({ db: ctx.db, organizationId }, async (tx) => {
@@ -45,7 +35,7 @@ async function withLink(
 export const lookAtLink = (ctx: Ctx, token: string): Promise<LinkState | undefined> =>
   withLink(ctx, token, async (_tx, _organizationId, row) => stateOf(row));
 
-async function change(tx: Tx, organizationId: string, row: LinkedRow, caller: Caller, isUnsubscribed: boolean): Promise<LinkState> {
+async function change(tx: Tx, organizationId: string, row: LinkedRow, caller: LinkCaller, isUnsubscribed: boolean): Promise<LinkState> {
   await markUnsubscribed(tx, organizationId, row.recipient_id, isUnsubscribed);
   if (isUnsubscribed) {
     await skipWaitingDeliveries(tx, organizationId, row.recipient_id);
@@ -65,13 +55,13 @@ async function change(tx: Tx, organizationId: string, row: LinkedRow, caller: Ca
 }
 
 /** Ends it for this recipient; what has not left yet stays here. Again it changes nothing. */
-export const unsubscribe = (ctx: Ctx, token: string, caller: Caller): Promise<LinkState | undefined> =>
+export const unsubscribe = (ctx: Ctx, token: string, caller: LinkCaller): Promise<LinkState | undefined> =>
   withLink(ctx, token, async (tx, organizationId, row) =>
     row.unsubscribed_at === null ? change(tx, organizationId, row, caller, true) : stateOf(row),
   );
 
 /** Takes it back: mails come again from the next slot on. */
-export const resubscribe = (ctx: Ctx, token: string, caller: Caller): Promise<LinkState | undefined> =>
+export const resubscribe = (ctx: Ctx, token: string, caller: LinkCaller): Promise<LinkState | undefined> =>
   withLink(ctx, token, async (tx, organizationId, row) =>
     row.unsubscribed_at === null ? stateOf(row) : change(tx, organizationId, row, caller, false),
   );

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Id, Instant, shortText } from '../../http/fields.ts';
+import { Id, Instant, Problem, shortText } from '../../http/fields.ts';
 import { Pagination } from '../../http/page.ts';
 import { operators } from '../../public/index.ts';
 
@@ -80,9 +80,7 @@ export const ViewRecords = z
           .describe('Null where there is no such field at the moment'),
       }),
     ),
-    problems: z
-      .array(z.object({ path: z.string(), code: z.string(), message: z.string() }))
-      .describe('What of the view does not work now. With a filter that does not, there are no records'),
+    problems: z.array(Problem).describe('What of the view does not work now. With a filter that does not, there are no records'),
     syncedAt: Instant.nullable().describe('How fresh the records are'),
   })
   .meta({ id: 'ViewRecords' });

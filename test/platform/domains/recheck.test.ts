@@ -2,8 +2,9 @@
 import type { Express } from 'express';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
+import type { Recurring } from '../../../src/core/recurring.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
-import { type DomainChecks, startDomainChecks } from '../../../src/platform/domains/recheck.ts';
+import { startDomainChecks } from '../../../src/platform/domains/recheck.ts';
 import { type Api, apiOf } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { type DnsServer, startDns } from '../../setup/dns.ts';
@@ -15,7 +16,7 @@ let app: Express;
 let organizationId: string;
 let api: Api;
 let domains: string;
-let checks: DomainChecks;
+let checks: Recurring;
 
 beforeAll(async () => {
   dns = await startDns();
