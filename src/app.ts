@@ -14,6 +14,7 @@ import { signInRouter } from './http/sign-in.ts';
 import { unsubscribePages } from './http/unsubscribe-page.ts';
 import type { VerifyToken } from './identity/access-token.ts';
 import { startMailSender } from './mail/index.ts';
+import { startAgentWork } from './platform/agents/agent-work.ts';
 import { resumePublications, stopPublications } from './platform/api-schemas/publication.ts';
 import { tendAllIndexes } from './platform/api-schemas/tend-indexes.ts';
 import { startDomainChecks } from './platform/domains/recheck.ts';
@@ -101,8 +102,8 @@ async function prune(ctx: Ctx, stopping: AbortSignal): Promise<void> {
 }
 
 /**
- * What works without being asked: due syncs and subscriptions, queued mail, pending domains, certificates that end, publications that a stopped
- * process left unfinished, and tidying up.
+ * What works without being asked: due syncs and subscriptions, queued mail, pending domains, certificates that end, publications, checks of
+ * agents and messages that a stopped process left unfinished, and tidying up.
  */
 export async function startBackground(ctx: Ctx): Promise<Background> {
   const scheduler = startScheduler(ctx);
@@ -110,6 +111,7 @@ export async function startBackground(ctx: Ctx): Promise<Background> {
   const mailSender = startMailSender(ctx);
   const domainChecks = startDomainChecks(ctx);
   const certificates = startCertificateWatch(ctx);
+  const agents = startAgentWork(ctx);
   const subscriptions = startSubscriptions(ctx);
   const stopping = new AbortController();
   let pruning = prune(ctx, stopping.signal);
@@ -127,6 +129,7 @@ export async function startBackground(ctx: Ctx): Promise<Background> {
         mailSender.stop(),
         domainChecks.stop(),
         certificates.stop(),
+        agents.stop(),
         stopPublications(ctx),
       ];
       await Promise.all([pruning, ...ends]);

@@ -117,6 +117,20 @@ export const Environment = z.object({
   SUBSCRIPTION_MAILS_PER_DAY: whole(1, 10_000_000, 10_000),
   DNS_SERVERS: list.refine((servers) => servers.every(isServerAddress), 'must be IP addresses, each with :port if need be'),
   AGENT_CREDITS_PER_MONTH: whole(0, 100_000_000, 1_000),
+  AGENT_STEPS: whole(1, 50, 8),
+  AGENT_INPUT_TOKENS: whole(1, 10_000_000, 60_000),
+  AGENT_OUTPUT_TOKENS: whole(1, 1_000_000, 4_000),
+  AGENT_HISTORY_TOKENS: whole(0, 1_000_000, 8_000),
+  AGENT_TOOL_OUTPUT_BYTES: whole(1_000, 1_000_000, 16_384),
+  AGENT_SECONDS: whole(1, 300, 120),
+  AGENT_MODELS: list.refine(
+    (names) => names.every((name) => /^(anthropic|openai-compatible)\/\S{1,200}$/.test(name)),
+    'must be names such as anthropic/<model> or openai-compatible/<model>, separated by commas',
+  ),
+  ANTHROPIC_API_KEY: z.string().min(1).optional(),
+  ANTHROPIC_BASE_URL: httpUrl.default('https://api.anthropic.com/v1'),
+  OPENAI_COMPATIBLE_URL: httpUrl.optional(),
+  OPENAI_COMPATIBLE_API_KEY: z.string().min(1).optional(),
   DEMO_DATA: z.string().min(1).optional(),
 });
 type Environment = z.output<typeof Environment>;
@@ -147,9 +161,27 @@ function crossChecks(given: Readonly<Record<string, string>>): string[] {
     problems.push('OIDC_CLIENT_ID: needs OIDC_ISSUER beside it, and OIDC_CLIENT_SECRET needs OIDC_CLIENT_ID');
   if (has('OIDC_CLIENT_ID') && given['OIDC_ISSUER']?.startsWith('http:') === true && !isLoopbackHttp(given['OIDC_ISSUER']))
     problems.push('OIDC_ISSUER: must be an https address for signing in, unless it is on this machine');
+  for (const [provider, needed] of [
+    ['anthropic/', 'ANTHROPIC_API_KEY'],
+    ['openai-compatible/', 'OPENAI_COMPATIBLE_URL'],
+  ] as const)
+    if (given['AGENT_MODELS']?.includes(provider) === true && !has(needed)) problems.push(`AGENT_MODELS: ${provider}… needs ${needed}`);
+  if (has('OPENAI_COMPATIBLE_API_KEY') && !has('OPENAI_COMPATIBLE_URL'))
+    problems.push('OPENAI_COMPATIBLE_API_KEY: needs OPENAI_COMPATIBLE_URL beside it');
   if (has('WAREHOUSE_URL') && !has('DATABASE_URL')) problems.push('WAREHOUSE_URL: needs DATABASE_URL beside it');
   return problems;
 }
+
+const withoutSlash = (address: string): string => address.replace(/\/+$/, '');
+
+const toModels = (env: Environment): Settings['models'] => ({
+  names: env.AGENT_MODELS,
+  anthropic: env.ANTHROPIC_API_KEY === undefined ? null : { apiKey: env.ANTHROPIC_API_KEY, baseUrl: withoutSlash(env.ANTHROPIC_BASE_URL) },
+  openAiCompatible:
+    env.OPENAI_COMPATIBLE_URL === undefined
+      ? null
+      : { apiKey: env.OPENAI_COMPATIBLE_API_KEY ?? null, baseUrl: withoutSlash(env.OPENAI_COMPATIBLE_URL) },
+});
 
 function toSettings(env: Environment): Settings {
   const client = env.OIDC_CLIENT_ID === undefined ? null : { id: env.OIDC_CLIENT_ID, secret: env.OIDC_CLIENT_SECRET ?? null };
@@ -168,6 +200,16 @@ function toSettings(env: Environment): Settings {
     },
     dnsServers: env.DNS_SERVERS,
     agentCreditsPerMonth: env.AGENT_CREDITS_PER_MONTH,
+    models: toModels(env),
+    agents: {
+      steps: env.AGENT_STEPS,
+      inputTokens: env.AGENT_INPUT_TOKENS,
+      outputTokens: env.AGENT_OUTPUT_TOKENS,
+      historyTokens: env.AGENT_HISTORY_TOKENS,
+      toolOutputBytes: env.AGENT_TOOL_OUTPUT_BYTES,
+      timeMs: env.AGENT_SECONDS * 1000,
+      leaseMs: 15_000,
+    },
     rateLimitPerMinute: env.RATE_LIMIT_PER_MINUTE,
     corsOrigins: env.CORS_ORIGINS,
     readTimeoutMs: env.READ_TIMEOUT_MS,

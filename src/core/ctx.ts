@@ -53,7 +53,12 @@ export type Caller = {
   readonly refusal: AppError | undefined;
 };
 
-type Request = { readonly requestId: string; readonly ip: string };
+type Request = {
+  readonly requestId: string;
+  readonly ip: string;
+  /** Aborted when whoever asked is gone before the answer was. */
+  readonly gone: AbortSignal;
+};
 
 /** Work done for a caller who may not have chosen an organization, or has none. */
 export type CallerCtx = Ctx & Request & { readonly caller: Caller };

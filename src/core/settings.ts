@@ -23,6 +23,28 @@ export type Settings = {
   readonly dnsServers: readonly string[];
   /** What each organization is granted at the start of a month (UTC). */
   readonly agentCreditsPerMonth: number;
+  /** The language models that agents may use besides the built-in one, and how their providers are reached. */
+  readonly models: {
+    /** As `<provider>/<model>`, the default first. */
+    readonly names: readonly string[];
+    readonly anthropic: { readonly apiKey: string; readonly baseUrl: string } | null;
+    readonly openAiCompatible: { readonly apiKey: string | null; readonly baseUrl: string } | null;
+  };
+  /** What one message to an agent may take. */
+  readonly agents: {
+    /** Calls of the model. */
+    readonly steps: number;
+    /** Read by the model over all steps, and written by it. Together they say how many credits a message may cost. */
+    readonly inputTokens: number;
+    readonly outputTokens: number;
+    /** Of the conversation before it, by estimate. */
+    readonly historyTokens: number;
+    /** Of one tool's answer. */
+    readonly toolOutputBytes: number;
+    readonly timeMs: number;
+    /** How long a message or a check belongs to a process that says nothing more. */
+    readonly leaseMs: number;
+  };
   readonly corsOrigins: readonly string[];
   /** Longest a public read may run before it is answered 503. */
   readonly readTimeoutMs: number;

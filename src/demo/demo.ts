@@ -16,7 +16,7 @@ import type { DayReport } from './netsuite/replay.ts';
 import { addMembers, demoPeople, owner } from './people.ts';
 import { type Progress, showProgress } from './progress.ts';
 import { demoEndpoints } from './schema.ts';
-import { connect, publishSchema, readMetadata, syncRecords } from './set-up.ts';
+import { connect, makeAgent, publishSchema, readMetadata, syncRecords } from './set-up.ts';
 
 const shippedData = fileURLToPath(new URL('./data', import.meta.url));
 const accountId = 'TSTDRV1234567';
@@ -65,10 +65,12 @@ async function startSignIn(config: Config, known: DemoFile | undefined): Promise
 }
 
 function tour(file: DemoFile, { settings, agent, issuer }: IdentityProviderServer, dataDir: string): string {
-  const { baseUrl, tenantId, apiKey, managementKey, version, netsuiteUrl } = file;
+  const { baseUrl, tenantId, apiKey, managementKey, version, agentId, netsuiteUrl } = file;
   const grant = `-d grant_type=client_credentials -d scope=portal:read -d resource=${settings.audience}`;
   const token = `$(curl -s -u '${agent.id}:${agent.secret}' ${grant} '${agent.tokenUrl}' | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')`;
   const api = `${baseUrl}/api/public/${version}`;
+  const platform = `${baseUrl}/api/platform/v1`;
+  const managing = `curl -s -H 'Authorization: Bearer ${managementKey}' -H 'Content-Type: application/json'`;
   const headers = `-H 'Authorization: Bearer ${apiKey}' -H 'x-tenant-id: ${tenantId}'`;
   return `
 The service is at ${baseUrl}
@@ -86,6 +88,11 @@ Try it:
   curl ${headers} '${api}/invoices?amountDue_gt=0&date_after=2011-08-15&sort=amountDue&order=desc&pageSize=3&fields=number,date,customerName,amountDue'
   curl ${headers} '${api}/customers?pageSize=2'
   curl -H 'Authorization: Bearer ${managementKey}' '${baseUrl}/api/platform/v1/whoami'
+
+Ask the agent (README, "Agents", has more):
+
+  CONVERSATION=$(${managing} '${platform}/agents/${agentId}/conversations' -d '{}' | sed 's/.*"id":"\\([^"]*\\)","agentId.*/\\1/') \\
+    && ${managing} -N -H 'Accept: text/event-stream' "${platform}/conversations/$CONVERSATION/messages" -d '{"content":"How many invoices are open?"}'
 
 Mails, invitations for one, are written to ${dataDir}/outbox as .eml files.
 
@@ -117,7 +124,8 @@ async function setUp(service: Service, account: NetsuiteAccount, known: DemoFile
   await readMetadata(call);
   await syncRecords(ctx, keys.tenantId, call, progress);
   const version = await publishSchema(ctx, keys.tenantId, call, progress);
-  return { baseUrl: url, ...keys, version, resources: demoEndpoints.map(({ name }) => name), netsuiteUrl: account.url };
+  const agentId = await makeAgent(call, version);
+  return { baseUrl: url, ...keys, version, resources: demoEndpoints.map(({ name }) => name), agentId, netsuiteUrl: account.url };
 }
 
 /** Serves once v1 answers; prints what to try. What it opens is closed by `life`. */

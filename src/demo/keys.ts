@@ -20,6 +20,8 @@ export const DemoFile = z.object({
   managementKey: z.string(),
   version: z.string(),
   resources: z.array(z.string()),
+  /** Absent in files of a time without one. */
+  agentId: z.string().optional(),
   netsuiteUrl: z.string(),
   /** Absent in files of a time without one. */
   identityProviderUrl: z.string().optional(),

@@ -45,6 +45,10 @@ export function refuseForeignOrigin(req: Request, publicUrl: string): void {
 export function authenticate(ctx: Ctx, verify: VerifyToken, { sessions } = { sessions: true }): RequestHandler {
   return async (req, res, next) => {
     const ip = callerAddress(req);
+    const left = new AbortController();
+    res.once('close', () => {
+      if (!res.writableFinished) left.abort();
+    });
     try {
       const given = {
         authorization: req.headers.authorization,
@@ -54,7 +58,7 @@ export function authenticate(ctx: Ctx, verify: VerifyToken, { sessions } = { ses
       const again = () => identify(ctx, given, verify);
       const caller = await again();
       const requestId = requestIdOf(res);
-      const callerCtx: CallerCtx = { ...ctx, log: ctx.log.child({ requestId }), caller, requestId, ip };
+      const callerCtx: CallerCtx = { ...ctx, log: ctx.log.child({ requestId }), caller, requestId, ip, gone: left.signal };
       res.locals['ctx'] = callerCtx;
       res.locals['callerAgain'] = again;
       res.locals['logged'] = { organizationId: caller.principal?.organization.id, credential: caller.credential };

@@ -147,11 +147,13 @@ function endWith(stream: Stream, error: unknown): void {
   res.end(eventText('error', { error: { code: shown.code, message: shown.message, requestId: requestIdOf(res) } }));
 }
 
-async function run(stream: Stream, input: unknown): Promise<void> {
+async function run(stream: Stream, input: unknown): Promise<unknown> {
   const stop = watch(stream);
   try {
-    await stream.route.stream?.follow(stream.ctx, input, openChannel(stream));
-    stream.res.end();
+    const answer = await stream.route.stream?.follow(stream.ctx, input, openChannel(stream));
+    if (stream.abort.signal.aborted) endWith(stream, stream.abort.signal.reason);
+    else stream.res.end();
+    return answer;
   } catch (error) {
     endWith(stream, stream.abort.signal.aborted ? stream.abort.signal.reason : error);
   } finally {
@@ -160,9 +162,18 @@ async function run(stream: Stream, input: unknown): Promise<void> {
 }
 
 export type Streams = {
-  /** `input` as it was parsed after the caller was authorized. Resolves when the stream has ended. */
-  serve(route: Route, ctx: CallerCtx, input: unknown, lastEventId: string | string[] | undefined, res: Response): Promise<void>;
+  /**
+   * `input` as it was parsed after the caller was authorized. Resolves when the stream has ended, with what its operation answered;
+   * undefined where it broke off.
+   */
+  serve(route: Route, ctx: CallerCtx, input: unknown, lastEventId: string | string[] | undefined, res: Response): Promise<unknown>;
 };
+
+/** The kept answer of a repeated request, as a stream of its last event. */
+export function replayStream(route: Route, answer: unknown, res: Response): void {
+  writeHead(res);
+  res.end(eventText(route.stream?.last ?? 'message', answer));
+}
 
 export function openStreams(ctx: Ctx, { stopping, ...given }: StreamOptions = {}): Streams {
   const limits: Limits = { ...usual, ...given };
@@ -181,7 +192,7 @@ export function openStreams(ctx: Ctx, { stopping, ...given }: StreamOptions = {}
         abort.abort(res.headersSent ? new StreamEnded('the service stops') : unavailable('The service is stopping', 2));
       stopping?.addEventListener('abort', onStop, { once: true });
       try {
-        await run({ limits, notices, route, ctx: caller, res, abort, lastEventId }, input);
+        return await run({ limits, notices, route, ctx: caller, res, abort, lastEventId }, input);
       } finally {
         stopping?.removeEventListener('abort', onStop);
         const left = (open.get(key) ?? 1) - 1;

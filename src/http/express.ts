@@ -6,10 +6,10 @@ import { AppError } from '../core/errors.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { authenticate, budgetKey, callerCtx, refuseForeignOrigin } from './authenticate.ts';
 import { sendDownload } from './download.ts';
-import { openStreams, type Streams } from './event-stream.ts';
-import { invokeOnce } from './idempotency.ts';
+import { openStreams, replayStream, type Streams } from './event-stream.ts';
+import { invokeOnce, streamOnce } from './idempotency.ts';
 import { requestBudget } from './rate-limit.ts';
-import { type Answer, type AnyRoute, admit, goodStatus, type PublicRoute, type Route, refuseQuery } from './route.ts';
+import { type Answer, type AnyRoute, admit, goodStatus, type PublicRoute, type RawInput, type Route, refuseQuery } from './route.ts';
 
 export const maxBodyBytes = 1024 * 1024;
 
@@ -64,18 +64,28 @@ function wantedType(req: Request, { stream, download }: Route): string {
   });
 }
 
+async function serveStream(route: Route, streams: Streams, raw: RawInput, key: string | undefined, req: Request, res: Response) {
+  const ctx = callerCtx(res);
+  const kept = await streamOnce(route, ctx, raw, key, (input) => streams.serve(route, ctx, input, req.headers['last-event-id'], res));
+  if (kept === null) return;
+  res.setHeader('Idempotency-Replayed', 'true');
+  if (kept.status >= 400) send(res, kept);
+  else replayStream(route, kept.body, res);
+}
+
 function serve(route: Route, streams: Streams): RequestHandler {
   return async (req: Request, res: Response) => {
     const ctx = callerCtx(res);
     const raw = { params: req.params, query: req.query, body: req.body as unknown };
+    const given = req.headers['idempotency-key'];
+    const key = typeof given === 'string' ? given : undefined;
     if (route.stream !== undefined || route.download !== undefined) {
       res.vary('Accept');
       const type = wantedType(req, route);
-      if (type === 'text/event-stream') return streams.serve(route, ctx, admit(route, ctx, raw), req.headers['last-event-id'], res);
+      if (type === 'text/event-stream') return serveStream(route, streams, raw, key, req, res);
       if (type !== 'application/json') return sendDownload(route, ctx, admit(route, ctx, raw), req, res);
     }
-    const key = req.headers['idempotency-key'];
-    const { answer, replayed } = await invokeOnce(route, ctx, raw, typeof key === 'string' ? key : undefined);
+    const { answer, replayed } = await invokeOnce(route, ctx, raw, key);
     if (replayed) res.setHeader('Idempotency-Replayed', 'true');
     send(res, answer);
   };

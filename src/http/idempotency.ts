@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { CallerCtx } from '../core/ctx.ts';
 import { AppError, invalid } from '../core/errors.ts';
 import { inTransaction, type Tx } from '../db/transaction.ts';
-import { type Answer, invoke, type RawInput, type Route } from './route.ts';
+import { type Answer, admit, goodStatus, invoke, type RawInput, type Route } from './route.ts';
 
 const waitMs = 10_000;
 const pollMs = 100;
@@ -87,15 +87,18 @@ function storable(error: unknown, requestId: string): Answer | null {
   };
 }
 
-/** Runs the handler once per key, or gives the stored answer. `replayed` tells the caller which it was. */
+/**
+ * Runs the handler once per key, or gives the stored answer. `replayed` tells the caller which it was. Null is no answer: the request
+ * may be made again under its key.
+ */
 export async function once(
   ctx: CallerCtx,
   route: Route,
   key: string,
   body: unknown,
   params: unknown,
-  handle: () => Promise<Answer>,
-): Promise<{ answer: Answer; replayed: boolean }> {
+  handle: () => Promise<Answer | null>,
+): Promise<{ answer: Answer | null; replayed: boolean }> {
   if (!acceptable.test(key)) {
     throw new AppError('BAD_REQUEST', 'Idempotency-Key must be 1 to 255 visible ASCII characters', {
       details: [{ path: 'Idempotency-Key', code: 'malformed', message: 'must be 1 to 255 visible ASCII characters' }],
@@ -139,7 +142,31 @@ export async function invokeOnce(
     if (route.method !== 'POST' || key === undefined) return handle();
     const kept = await once(ctx, route, key, raw.body, raw.params, handle);
     replayed = kept.replayed;
+    if (kept.answer === null) throw new Error('an operation gave no answer');
     return kept.answer;
   });
   return { answer, replayed };
+}
+
+/**
+ * The same for an answer that `serve` streams: it gives what is to be kept, or undefined where the stream broke off. Gives the stored
+ * answer of a repeated request, which was not served, and null otherwise.
+ */
+export async function streamOnce(
+  route: Route,
+  ctx: CallerCtx,
+  raw: RawInput,
+  key: string | undefined,
+  serve: (input: unknown) => Promise<unknown>,
+): Promise<Answer | null> {
+  const input = admit(route, ctx, raw);
+  if (route.method !== 'POST' || key === undefined) {
+    await serve(input);
+    return null;
+  }
+  const { answer, replayed } = await once(ctx, route, key, raw.body, raw.params, async () => {
+    const served = await serve(input);
+    return served === undefined ? null : { status: goodStatus(route), body: route.response?.parse(served) };
+  });
+  return replayed ? answer : null;
 }

@@ -125,7 +125,7 @@ function operation(route: AnyRoute, components: Map<string, SchemaObject>): Oper
       description: 'The same key and body give the stored answer for 24 h',
     });
   }
-  if (route.stream !== undefined) {
+  if (route.method === 'GET' && route.stream !== undefined) {
     inputs.push({
       name: 'Last-Event-ID',
       in: 'header',

@@ -63,8 +63,13 @@ type Stream<C, I> = {
   readonly description: string;
   /** What each kind of event holds. */
   readonly events: Readonly<Record<string, z.ZodType>>;
-  /** Sends events until there are no more. What it throws before the first one is an ordinary error answer. */
-  follow(ctx: C, input: I, channel: EventChannel): Promise<void>;
+  /** Of a POST: the event that holds the answer. It is all that a repeated request gets. */
+  readonly last?: string;
+  /**
+   * Sends events until there are no more. What it throws before the first one is an ordinary error answer. Gives what the handler
+   * would have answered, where that is kept for repetition.
+   */
+  follow(ctx: C, input: I, channel: EventChannel): Promise<unknown>;
 };
 /** A whole result as a file. */
 export type OpenDownload = {

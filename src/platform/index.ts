@@ -6,9 +6,11 @@ import { routeRouter } from '../http/express.ts';
 import { describeRoutes } from '../http/openapi.ts';
 import { type AnyRoute, checkRoutes, definePublicRoute, type RouteGroup } from '../http/route.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
+import { agentRoutes } from './agents/agents.routes.ts';
 import { apiKeyRoutes } from './api-keys/api-keys.routes.ts';
 import { apiSchemaRoutes } from './api-schemas/api-schemas.routes.ts';
 import { auditLogRoutes } from './audit-log/audit-log.routes.ts';
+import { conversationRoutes } from './conversations/conversations.routes.ts';
 import { domainRoutes } from './domains/domains.routes.ts';
 import { invitationRoutes } from './invitations/invitations.routes.ts';
 import { memberRoutes } from './members/members.routes.ts';
@@ -63,6 +65,8 @@ const groupRoutes: readonly AnyRoute[] = [
   ...subscriptionRoutes,
   ...apiKeyRoutes,
   ...apiSchemaRoutes,
+  ...agentRoutes,
+  ...conversationRoutes,
   ...fieldMappingRoutes,
   ...sidebarRoutes,
   ...pageRoutes,

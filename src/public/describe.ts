@@ -47,11 +47,15 @@ async function definitionOf(tenant: TenantCtx, { id }: VersionState) {
   return definition;
 }
 
+/** Of a hundred resources all fit into one answer; the whole text is told with the resource. */
+const longestInList = 300;
+const shortened = (text: string): string => (text.length > longestInList ? `${text.slice(0, longestInList).toWellFormed()}…` : text);
+
 export async function listResources(tenant: TenantCtx, { resources, mostCharacters }: Access, state: VersionState): Promise<string> {
   const { name, notes, endpoints } = await definitionOf(tenant, state);
   const items = endpoints
     .filter((endpoint) => within(resources)(endpoint.name))
-    .map(({ name: resource, description }) => ({ resource, description }));
+    .map(({ name: resource, description }) => ({ resource, description: shortened(description) }));
   const rest = { version: state.version, status: state.status, name, notes: notes.slice(0, 2_000) };
   const advice = 'ask with a `resource`; without a `version` all their names are listed';
   return boundedList({ name: 'resources', items: itemsOf(items), of: items.length, rest, most: mostCharacters, advice, path: 'resource' });

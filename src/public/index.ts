@@ -18,6 +18,7 @@ export { type Bindings, EndpointDefinition, operators, SchemaDocument } from './
 export { DescribeInput, GetInput, openRecordTools, QueryInput, type RecordTools, type ToolAccess } from './tools.ts';
 export { openUsage, type Usage } from './usage.ts';
 export { type Problem, validateDocument } from './validate.ts';
+export { openVersionTools, type VersionTool } from './version-tools.ts';
 export { findPredecessor } from './versions.store.ts';
 
 /** Noted instead of the status of an answer that its caller has no whole of. */

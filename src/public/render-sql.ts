@@ -12,7 +12,7 @@ export const literal = (text: string): string => `'${text.replaceAll("'", "''")}
 
 const tooLarge = (number: string): string => `abs(${number}) > ${largestExact} and trunc(${number}) = ${number}`;
 
-function valueJson(value: string, type: ValueType, asString: boolean): string {
+export function valueJson(value: string, type: ValueType, asString: boolean): string {
   // Each connection writes dates as ISO has them, but for the T.
   if (type === 'time') return `replace((${value} at time zone 'UTC')::text, ' ', 'T') || 'Z'`;
   if (type !== 'integer' && type !== 'number') return value;

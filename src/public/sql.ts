@@ -19,15 +19,15 @@ export type Statement = { readonly key: string; readonly values: readonly unknow
 export type Place = { readonly schema: string; readonly table: string };
 
 export const stateColumns = `s.active_table, s.epoch, s.generation::text as generation, s.row_count::text as row_count, ${rfc3339('s.synced_at')} as synced_at`;
-const stateOf = ({ schema }: Place): string => `from ${schema}.record_state as s`;
-const tableSql = ({ schema, table }: Place): string => `${schema}.${quoted(table)} as t`;
+export const stateOf = ({ schema }: Place): string => `from ${schema}.record_state as s`;
+export const tableSql = ({ schema, table }: Place): string => `${schema}.${quoted(table)} as t`;
 
 /** Which fields, told by what decides them; a version's content never changes. */
 const fieldsKey = (fields: readonly OutputField[], all: readonly OutputField[]): string =>
   fields === all ? '*' : fields.map(({ name }) => name).join();
 
 /** Numbers its parameters as they are written. The first one is always the record type. */
-function openParameters(): { recordType: string; bind: Bind } {
+export function openParameters(): { recordType: string; bind: Bind } {
   let last = 1;
   const bind: Bind = (_value, type) => {
     last += 1;

@@ -4,6 +4,7 @@
 import { z } from 'zod';
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
 import { boundedList, tooLong } from '../core/output-bound.ts';
+import { aggregate, aggregateOrders } from './aggregate.ts';
 import { assertScopes, type Reach } from './authorize.ts';
 import type { CompiledEndpoint } from './compile.ts';
 import { describeResource, listResources, listVersions } from './describe.ts';
@@ -48,9 +49,19 @@ export const GetInput = z.strictObject({
   id: z.string().max(200).describe("The record's id"),
   fields: fields.optional().describe('Only these fields'),
 });
+export const AggregateInput = z.strictObject({
+  version,
+  resource,
+  field: z.string().max(100).optional().describe('What to compute over: a number, or for min and max a date. Absent: only counts'),
+  filters: QueryInput.shape.filters,
+  groupBy: z.string().max(100).optional().describe('One row for each value of this field'),
+  orderBy: z.enum(aggregateOrders).default('count').describe('Of groups: largest first; `value`: smallest first'),
+  limit: z.int().min(1).max(100).default(20).describe('At most so many groups'),
+});
 export type DescribeInput = z.output<typeof DescribeInput>;
 export type QueryInput = z.output<typeof QueryInput>;
 export type GetInput = z.output<typeof GetInput>;
+export type AggregateInput = z.output<typeof AggregateInput>;
 
 /** What the caller may read, and how much of it at once. */
 export type ToolAccess = Reach & {
@@ -68,6 +79,8 @@ export type RecordTools = {
   query(tenant: TenantCtx, access: ToolAccess, input: QueryInput): Promise<string>;
   /** `{data, freshness}`. */
   get(tenant: TenantCtx, access: ToolAccess, input: GetInput): Promise<string>;
+  /** `{count, values, min, max, sum, average, freshness}`, figures as exact text; with `groupBy` `{totalGroups, groups, freshness}`. */
+  aggregate(tenant: TenantCtx, access: ToolAccess, input: AggregateInput): Promise<string>;
 };
 
 type Target = { readonly state: VersionState; readonly endpoint: CompiledEndpoint };
@@ -139,6 +152,15 @@ async function get(engine: Engine, tenant: TenantCtx, access: ToolAccess, input:
   return `{"data":${record},${JSON.stringify(aboutOf(freshness, state)).slice(1)}`;
 }
 
+/** What it answers is bounded by the number of groups and by the length of what they are grouped by. */
+async function aggregateRecords(engine: Engine, tenant: TenantCtx, access: ToolAccess, input: AggregateInput): Promise<string> {
+  const { state, endpoint } = await findTarget(engine, tenant, access, input);
+  const query = queryOf({ filters: input.filters });
+  const { answer, freshness } = await aggregate(engine.readerOf(tenant.organizationId), endpoint, query, input);
+  if (answer.length > access.mostCharacters) throw tooLong('limit', 'ask for fewer groups, or without `groupBy`');
+  return `${answer.slice(0, -1)},${JSON.stringify(aboutOf(freshness, state)).slice(1)}`;
+}
+
 async function describe(engine: Engine, tenant: TenantCtx, access: ToolAccess, input: DescribeInput): Promise<string> {
   if (input.version === undefined) return listVersions(tenant, access);
   if (input.resource !== undefined) {
@@ -157,4 +179,5 @@ export const openRecordTools = (ctx: Ctx): RecordTools => ({
   describe: (tenant, access, input) => describe(engineOf(ctx), tenant, access, input),
   query: (tenant, access, input) => query(engineOf(ctx), tenant, access, input),
   get: (tenant, access, input) => get(engineOf(ctx), tenant, access, input),
+  aggregate: (tenant, access, input) => aggregateRecords(engineOf(ctx), tenant, access, input),
 });

@@ -35,6 +35,19 @@ describe('readConfig', () => {
     expect(readConfig({ CORS_ORIGINS: 'https://shop.example' }).settings.corsOrigins).toEqual(['https://shop.example']);
   });
 
+  it('takes the models that it can reach, the default first', () => {
+    const models = 'openai-compatible/qwen/3, anthropic/some-model';
+    expect(problemsOf({ AGENT_MODELS: models })).toEqual(['AGENT_MODELS', 'AGENT_MODELS']);
+    expect(problemsOf({ AGENT_MODELS: 'gpt' })).toEqual(['AGENT_MODELS']);
+    expect(problemsOf({ OPENAI_COMPATIBLE_API_KEY: 'x' })).toEqual(['OPENAI_COMPATIBLE_API_KEY']);
+    const reached = { AGENT_MODELS: models, ANTHROPIC_API_KEY: 'k', OPENAI_COMPATIBLE_URL: 'http://127.0.0.1:11434/v1/' };
+    expect(readConfig(reached).settings.models).toEqual({
+      names: ['openai-compatible/qwen/3', 'anthropic/some-model'],
+      anthropic: { apiKey: 'k', baseUrl: 'https://api.anthropic.com/v1' },
+      openAiCompatible: { apiKey: null, baseUrl: 'http://127.0.0.1:11434/v1' },
+    });
+  });
+
   it('names everything that production lacks, at once', () => {
     expect(problemsOf({ NODE_ENV: 'production' })).toEqual(['DATABASE_URL', 'ENCRYPTION_KEY', 'PUBLIC_URL']);
     expect(readConfig(good).settings.publicUrl).toBe('https://portal.example.org');

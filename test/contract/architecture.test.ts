@@ -61,7 +61,7 @@ const mayImport: Record<string, Record<string, Access>> = {
     sync: 'door',
     templates: 'door',
     warehouse: ['tenant-schema.ts'], // an organization's room is made with it and measured for it
-    gateways: ['dns.ts'], // records that prove control of a hostname
+    gateways: ['dns.ts', 'model/model.ts', 'model/open-model.ts'], // records that prove control of a hostname; what answers for agents
     connectors: ['connector.ts', 'netsuite/connection.ts'], // the words of its errors, and which addresses are an account's
   },
   // Tools for agents: over the operations' values, and over the published versions.
@@ -84,6 +84,7 @@ const mayImport: Record<string, Record<string, Access>> = {
     identity: 'all',
     platform: [
       'index.ts',
+      'agents/agent-work.ts',
       'api-schemas/publication.ts',
       'api-schemas/tend-indexes.ts',
       'domains/recheck.ts',
@@ -157,10 +158,12 @@ describe('the outside world', () => {
   });
 
   it('addresses that a customer typed are called through the guarded fetch', () => {
-    // The identity provider is the operator's, the demo's client calls its own service, and the clock watch wraps the guarded fetch.
+    // The identity provider and the models' providers are the operator's, the demo's client calls its own service, and the clock
+    // watch wraps the guarded fetch.
     expect(offending(src, /(?:await |return |= )fetch\(/)).toEqual([
       'src/connectors/netsuite/clock-watch.ts',
       'src/demo/management-client.ts',
+      'src/gateways/model/provider-fetch.ts',
       'src/identity/access-token.ts',
     ]);
   });

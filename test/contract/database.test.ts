@@ -84,6 +84,13 @@ async function fillEveryTable(id: string): Promise<void> {
     const claimed = { hostname: 'acme.example', verification_value: 'x', next_check_at: new Date() };
     await tx('domains').insert({ ...own, ...claimed, id: newId() });
     await tx('agent_credit_entries').insert({ ...own, id: newId(), credits: 1, kind: 'x' });
+    const [agentId, conversationId] = [newId(), newId()];
+    await tx('agents').insert({ ...own, id: agentId, name: 'x', model: 'offline', api_version: 'v1' });
+    await tx('conversations').insert({ ...own, id: conversationId, agent_id: agentId, owner_id: user.user_id });
+    const turn = { ...own, conversation_id: conversationId };
+    await tx('conversation_messages').insert({ ...turn, id: newId(), role: 'user', content: 'x', status: 'complete' });
+    const held = { message_id: newId(), agent_id: agentId, month: '2026-01-01', credits: 1, lease_until: '2126-01-01' };
+    await tx('running_answers').insert({ ...turn, ...held });
     await tx('warehouse_sizes').insert({ ...own, bytes: 1, records: 1, measured_at: new Date() });
     await tx('portal_field_mappings').insert({ ...own, id: newId(), record_type: 'invoice', fields: '[]' });
     await tx('portal_sidebars').insert({ ...own, items: '[]' });
@@ -151,10 +158,12 @@ describe('roles', () => {
 const definers = [
   'add_api_key_usage',
   'all_organizations',
+  'claim_agent_checks',
   'claim_due_domains',
   'claim_outgoing_mail',
   'claim_subscription_slot',
   'claim_sync_run',
+  'end_lost_answers',
   'ended_staged_runs',
   'ensure_user',
   'find_api_key',

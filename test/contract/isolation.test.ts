@@ -60,7 +60,7 @@ type Side = {
   readonly honest: Api;
   readonly careless: Api;
   readonly ids: Record<
-    'key' | 'schema' | 'config' | 'view' | 'subscription' | 'subscription' | 'page' | 'template' | 'role' | 'team' | 'member',
+    'key' | 'schema' | 'config' | 'view' | 'subscription' | 'agent' | 'conversation' | 'page' | 'template' | 'role' | 'team' | 'member',
     string
   >;
 };
@@ -85,6 +85,7 @@ async function side(): Promise<Side> {
     ...(await madeSubscription(made, await madeView(id))),
     page: await made('/portal/pages', { slug: 'page', title: 'Page' }),
     template: await made('/portal/templates', { key: 'key', kind: 'document', body: 'Own words' }),
+    ...(await madeConversation(id)),
     role: await made(`/organizations/${id}/roles`, { name: 'Clerk', permissions: [] }),
     team,
     member,
@@ -116,6 +117,19 @@ const madeView = async (organizationId: string): Promise<string> => {
   return row.id;
 };
 
+async function madeConversation(organizationId: string): Promise<{ agent: string; conversation: string }> {
+  const { user_id: ownerId } = await admin('memberships').where({ organization_id: organizationId }).orderBy('joined_at').first('user_id');
+  const own = { organization_id: organizationId, id: admin.raw('gen_random_uuid()') };
+  const live = { status: 'published', bindings: '{}', openapi: '{}', published_at: new Date() };
+  await admin('api_schemas').insert({ ...own, ...live, version: 'v999', created_by: ownerId });
+  const row = { ...own, name: 'Own', model: 'offline', api_version: 'v999', status: 'running' };
+  const [{ id: agent }] = await admin('agents').insert(row, ['id']);
+  const [{ id: conversation }] = await admin('conversations').insert({ ...own, agent_id: agent, owner_id: ownerId }, ['id']);
+  const told = { conversation_id: conversation, role: 'user', content: 'Own words', status: 'complete' };
+  await admin('conversation_messages').insert({ ...own, ...told });
+  return { agent, conversation };
+}
+
 async function madeSubscription(made: (path: string, body: object) => Promise<string>, view: string) {
   const subscription = await made('/subscriptions', { viewId: view, schedule: '0 7 * * *', recipients: ['own@example.test'] });
   return { view, subscription };
@@ -130,6 +144,8 @@ const listsOf = (id: string): string[] => [
     '/teams',
     '/views',
     '/subscriptions',
+    '/agents',
+    '/conversations',
     '/portal/pages',
     '/portal/templates',
   ],
@@ -139,7 +155,7 @@ const listsOf = (id: string): string[] => [
 /** What one organization may ask of another's objects, named below its own id where the path has one. */
 const requestsFor = (
   own: string,
-  { key, schema, config, view, subscription, page, template, role, team, member }: Side['ids'],
+  { key, schema, config, view, subscription, agent, conversation, page, template, role, team, member }: Side['ids'],
 ): [Method, string, object?][] => [
   ['get', `/api-keys/${key}`],
   ['patch', `/api-keys/${key}`, { name: 'taken over' }],
@@ -155,6 +171,17 @@ const requestsFor = (
   ['get', `/views/${view}/records`],
   ['patch', `/views/${view}`, { name: 'taken over' }],
   ['delete', `/views/${view}`],
+  ['get', `/agents/${agent}`],
+  ['patch', `/agents/${agent}`, { name: 'taken over' }],
+  ['post', `/agents/${agent}/stop`],
+  ['get', `/agents/${agent}/conversations`],
+  ['post', `/agents/${agent}/conversations`, {}],
+  ['get', `/conversations/${conversation}`],
+  ['get', `/conversations/${conversation}/messages`],
+  ['post', `/conversations/${conversation}/messages`, { content: 'Tell me' }],
+  ['patch', `/conversations/${conversation}`, { title: 'taken over' }],
+  ['delete', `/conversations/${conversation}`],
+  ['delete', `/agents/${agent}`],
   ['get', `/subscriptions/${subscription}`],
   ['get', `/subscriptions/${subscription}/deliveries`],
   ['post', `/subscriptions/${subscription}/send`],

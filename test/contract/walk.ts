@@ -12,6 +12,7 @@ import { routeRouter } from '../../src/http/express.ts';
 import { settled } from '../../src/http/first-headers.ts';
 import { requestLog } from '../../src/http/request-log.ts';
 import type { AnyRoute, Route } from '../../src/http/route.ts';
+import { agentsSettled } from '../../src/platform/agents/agent-work.ts';
 import { publicationsSettled } from '../../src/platform/api-schemas/publication.ts';
 import { describePlatform, platformBase, platformRoutes } from '../../src/platform/index.ts';
 import { testDatabase, testSettings } from '../setup/database.ts';
@@ -186,6 +187,7 @@ export async function openWalk({ instead, allowSignup = true }: WalkOptions = {}
     storedText: () => readEverything(admin),
     close: async () => {
       await publicationsSettled(ctx);
+      await agentsSettled(ctx);
       await server.stop();
       await dns.stop();
       await admin.destroy();

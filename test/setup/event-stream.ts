@@ -29,9 +29,12 @@ function eventOf(block: string, comments: string[]): StreamEvent | undefined {
   return event === undefined ? undefined : { event, id: fields.get('id'), data: JSON.parse(fields.get('data') ?? 'null') };
 }
 
-export async function openStream(url: string, headers: Record<string, string>): Promise<OpenStream> {
+/** With a body it is posted, as JSON. */
+export async function openStream(url: string, headers: Record<string, string>, body?: unknown): Promise<OpenStream> {
   const abort = new AbortController();
-  const response = await fetch(url, { headers: { accept: 'text/event-stream', ...headers }, signal: abort.signal });
+  const posted = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
+  const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
+  const response = await fetch(url, { ...posted, headers: { accept: 'text/event-stream', ...type, ...headers }, signal: abort.signal });
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
   const refused = isStream ? '' : await response.text();
   const reader = !isStream ? undefined : response.body?.pipeThrough(new TextDecoderStream()).getReader();

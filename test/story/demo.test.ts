@@ -116,6 +116,9 @@ describe('npm run demo', () => {
     const asAgent = JSON.parse((await run('bash', ['-c', commands.at(-1) ?? ''])).stdout);
     expect(asAgent).toMatchObject({ user: { email: 'owner@demo.example' }, credential: { kind: 'oauth' } });
     expect(asAgent.permissions).not.toContain('api-key:create');
+    const asking = /^ +CONVERSATION=[\s\S]*?"}'$/m.exec(second.output())?.[0] ?? '';
+    const told = (await run('bash', ['-c', asking])).stdout;
+    expect(told).toMatch(/event: message\ndata: .*"status":"complete"/);
     const signInPage = await fetch(`${again.baseUrl}/auth/login`, { redirect: 'manual' });
     expect([signInPage.status, new URL(signInPage.headers.get('location') ?? '').origin]).toEqual([302, again.identityProviderUrl]);
     second.process.kill('SIGTERM');

@@ -1,6 +1,7 @@
 // From a company's ERP account to its customers' answers, through the real surfaces alone: both interfaces over HTTP, a simulated
 // account with real transactions, and what happens when that account changes or is gone.
 import { createReadStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createGunzip } from 'node:zlib';
 import { parse } from 'csv-parse';
@@ -11,6 +12,10 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { type Background, createApp, startBackground } from '../../src/app.ts';
 import { type NetsuiteAccount, startNetsuiteAccount } from '../../src/demo/netsuite/account.ts';
 import { demoEndpoints } from '../../src/demo/schema.ts';
+import { openVersionTools } from '../../src/public/index.ts';
+import { ask, openReference } from '../gateways/model/ask.ts';
+import { answered, declined } from '../gateways/model/questions.ts';
+import { publishVersion } from '../public/fixture.ts';
 import { type Api, apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { accountId, dataFolder, type Erp, startErp } from '../setup/erp.ts';
@@ -127,16 +132,17 @@ const snapshot = async () => {
 };
 
 describe('a company puts its ERP account behind a public interface', () => {
-  it('connects, reads the metadata, and syncs customers and invoices', async () => {
+  it('connects, reads the metadata, and syncs customers, items, credit memos and invoices', async () => {
     await erp.connect(company.api);
     expect((await company.api('post', '/netsuite/connection/test')).body).toMatchObject({ ok: true });
     expect((await company.api('post', '/netsuite/metadata/refresh')).status).toBe(200);
-    for (const recordType of ['customer', 'invoice']) {
+    for (const recordType of ['customer', 'item', 'creditMemo', 'invoice']) {
       const made = await company.api('post', '/sync-configs', { name: recordType, recordType });
       expect(made.status).toBe(201);
       configs.set(recordType, made.body.id);
     }
     const [customers, invoices] = [await sync('customer'), await sync('invoice')];
+    for (const recordType of ['item', 'creditMemo']) await sync(recordType);
     expect(customers.counts).toMatchObject({ fetched: 1199, inserted: 1199, rejected: 0 });
     expect(invoices.counts).toMatchObject({ fetched: 2072, inserted: 2072, rejected: 0 });
     const { body } = await company.api('get', `/sync-runs/${invoices.id}/proof`);
@@ -175,6 +181,56 @@ describe('a company puts its ERP account behind a public interface', () => {
     const one = (await read('/invoices/514012')).body.data as Invoice;
     expect(one).toMatchObject({ number: '560776', customerName: 'CUST13995', total: 408.25 });
     expect(one.lines[0]).toMatchObject({ description: 'LUNCH BAG WOODLAND', quantity: -10, amount: -16.5 });
+  });
+});
+
+describe('the built-in model, asked about a version of all four', () => {
+  beforeAll(() => publishVersion(database.ctx, company.id, { version: 'v2', endpoints: demoEndpoints }));
+  const toolsOf = () =>
+    openVersionTools(database.ctx)(
+      { ...database.ctx, organizationId: company.id },
+      { version: 'v2', resources: [], mostCharacters: 60_000 },
+    );
+
+  it('the answers that are written down are those of the data', async () => {
+    const reference = await openReference(database.ctx, company.id);
+    const found = await Promise.all(answered.map(({ sql }) => reference(sql)));
+    expect(found).toEqual(answered.map(({ known }) => known));
+  });
+
+  it(`answers at least 24 of ${answered.length} questions, and none wrongly`, async () => {
+    const replies = await Promise.all(answered.map(async (question) => ({ ...question, ...(await ask(question.ask, toolsOf())) })));
+    const told = replies.filter(({ reason }) => reason === 'complete');
+    const wrong = told.filter(({ says, text, calls }) => calls === 0 || !says.every((words) => text.includes(words)));
+    expect(wrong.map(({ ask: question, text }) => [question, text])).toEqual([]);
+    expect([answered.length, told.length >= 24]).toEqual([30, true]);
+  });
+
+  it('declines what it does not understand, and asks back where words could mean two things', async () => {
+    const replies = await Promise.all(declined.map((question) => ask(question, toolsOf())));
+    const words = /I don't understand|Which|two ways|not known|never above zero|can't both/;
+    expect(replies.filter(({ reason, text }) => reason !== 'declined' || !words.test(text))).toEqual([]);
+  });
+
+  it('answers each example of its documentation', async () => {
+    const [, forms = ''] = /## Forms\n([\s\S]*?)\n## /.exec(await readFile('docs/offline-model.md', 'utf8')) ?? [];
+    const examples = [...forms.matchAll(/^\| [^|]+ \| (.+) \|$/gm)]
+      .flatMap(([, cell = '']) => cell.split(' · '))
+      .filter((text) => text !== 'Example');
+    expect(examples.length).toBeGreaterThan(20);
+    const replies = await Promise.all(examples.map(async (example) => ({ example, ...(await ask(example, toolsOf())) })));
+    expect(replies.filter(({ reason }) => reason !== 'complete').map(({ example, text }) => [example, text])).toEqual([]);
+  });
+
+  it('says by the version’s own names what it can be asked, and answers all of that', async () => {
+    const overview = (await ask('What can you do?', toolsOf())).text;
+    for (const words of ['invoices, customers, items, credit-memos', 'Show the 5 largest invoices']) expect(overview).toContain(words);
+    const memos = (await ask('What can you tell me about credit memos?', toolsOf())).text;
+    for (const words of ['There are 372', 'customerName (text), filter']) expect(memos).toContain(words);
+    const examples = [...`${overview}\n${memos}`.matchAll(/^- (\p{Lu}.+[?\d]|\p{Lu}.+ [a-z ]+)$/gmu)].map(([, example = '']) => example);
+    expect(examples.length).toBeGreaterThan(10);
+    const replies = await Promise.all(examples.map((example) => ask(example, toolsOf())));
+    expect(replies.filter(({ reason, text }) => reason !== 'complete' && !text.includes('never above zero'))).toEqual([]);
   });
 });
 

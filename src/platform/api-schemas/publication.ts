@@ -3,6 +3,7 @@
 
 import type { Ctx, RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { notFound } from '../../core/errors.ts';
+import { openTrackedWork } from '../../core/tracked-work.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import {
@@ -92,25 +93,12 @@ export const getPublication = (ctx: RequestCtx, id: string) =>
     };
   });
 
-type InFlight = { readonly done: Promise<void>; readonly ending: AbortController };
-const inFlight = new WeakMap<Ctx['db'], Set<InFlight>>();
-
 /** Publications of this process and what else goes on behind an answer, so that stopping can end them and wait. */
-export function track(ctx: Pick<Ctx, 'db'>, start: (signal: AbortSignal) => Promise<void>): void {
-  const held = inFlight.get(ctx.db) ?? new Set();
-  inFlight.set(ctx.db, held);
-  const ending = new AbortController();
-  const entry: InFlight = { ending, done: start(ending.signal).finally(() => held.delete(entry)) };
-  held.add(entry);
-}
-export async function publicationsSettled(ctx: Pick<Ctx, 'db'>): Promise<void> {
-  await Promise.all([...(inFlight.get(ctx.db) ?? [])].map(({ done }) => done));
-}
+const work = openTrackedWork();
+export const track = work.track;
+export const publicationsSettled = work.settled;
 /** Leaves them as running at the next step; the next start takes them up. */
-export async function stopPublications(ctx: Pick<Ctx, 'db'>): Promise<void> {
-  for (const { ending } of inFlight.get(ctx.db) ?? []) ending.abort();
-  await publicationsSettled(ctx);
-}
+export const stopPublications = work.stop;
 
 async function goLive(ctx: TenantCtx, row: store.ApiSchemaRow, publishedBy: string | null, proof: Proof): Promise<void> {
   const { id, revision } = row;
@@ -201,7 +189,7 @@ async function finishPublication(ctx: TenantCtx, id: string, publishedBy: string
   }
 }
 
-const finishInBackground = (ctx: TenantCtx, id: string, publishedBy: string | null): void =>
+const finishInBackground = (ctx: TenantCtx, id: string, publishedBy: string | null): Promise<void> =>
   track(ctx, (signal) =>
     finishPublication(ctx, id, publishedBy, signal).catch((error: unknown) =>
       ctx.log.error({ err: error, apiSchemaId: id }, 'the end of a publication could not be noted; the next start tries again'),
@@ -209,7 +197,7 @@ const finishInBackground = (ctx: TenantCtx, id: string, publishedBy: string | nu
   );
 
 /** Behind the answer: a version that came back has its indexes again. Should that be cut short, the hourly look goes on. */
-export const tendSoon = (ctx: TenantCtx): void =>
+export const tendSoon = (ctx: TenantCtx): Promise<void> =>
   track(ctx, (signal) =>
     tendIndexes(ctx, signal).catch((error: unknown) => {
       if (!signal.aborted) ctx.log.warn({ err: error, organizationId: ctx.organizationId }, 'indexes are looked after again in an hour');

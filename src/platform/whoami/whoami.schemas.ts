@@ -18,7 +18,7 @@ export const WhoAmI = z
       storage: z.object({ bytes: z.int(), records: z.int() }).describe("Size of the organization's warehouse"),
       agentCredits: z
         .object({ granted: z.int(), used: z.int(), remaining: z.int(), resetsAt: Instant })
-        .describe('Granted and used in the current UTC month'),
+        .describe('Of the current UTC month. `remaining` is less what answers under way hold'),
       activeApiKeys: z.int(),
     }),
   })

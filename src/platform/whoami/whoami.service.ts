@@ -13,9 +13,10 @@ import { readMetrics } from './whoami.store.ts';
 
 export async function describeCaller(ctx: RequestCtx) {
   const { user, organization, role, permissions, credential } = ctx.principal;
-  const { storage, activeUsers, activeKeys, creditsUsed, resetsAt } = await readMetrics(ctx);
+  const { storage, activeUsers, activeKeys, credits } = await readMetrics(ctx);
   const granted = ctx.settings.agentCreditsPerMonth;
-  const agentCredits = { granted, used: creditsUsed, remaining: Math.max(0, granted - creditsUsed), resetsAt: instant(resetsAt) };
+  const { used, held, resetsAt } = credits;
+  const agentCredits = { granted, used, remaining: Math.max(0, granted - used - held), resetsAt: instant(resetsAt) };
   return {
     user,
     organization,

@@ -1,5 +1,6 @@
 // Every group of builders; a new file of builders is named here.
 import type { BuilderGroup } from '../builder.ts';
+import { agentBuilders } from './agents.ts';
 import { apiKeyBuilders } from './api-keys.ts';
 import { apiSchemaBuilders } from './api-schemas.ts';
 import { domainBuilders } from './domains.ts';
@@ -25,5 +26,6 @@ export const builderGroups: readonly BuilderGroup[] = [
   subscriptionBuilders,
   apiKeyBuilders,
   apiSchemaBuilders,
+  agentBuilders,
   portalBuilders,
 ];

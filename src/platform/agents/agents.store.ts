@@ -1,0 +1,99 @@
+// Rows of agents. A change of state goes through `moveAgent` alone, which says whether the state was still the one it was decided on.
+import type { Knex } from 'knex';
+import type { Ctx } from '../../core/ctx.ts';
+import { readPage } from '../../db/page.ts';
+import type { Tx } from '../../db/transaction.ts';
+import type { PageQuery } from '../../http/page.ts';
+import { type AgentStatus, isBeingChecked } from './agent-state.ts';
+
+export type AgentRow = {
+  id: string;
+  name: string;
+  description: string;
+  instructions: string;
+  model: string;
+  api_version: string;
+  status: AgentStatus;
+  status_reason: string | null;
+  epoch: number;
+  last_started_at: Date | null;
+  credits_used: string;
+  created_at: Date;
+  updated_at: Date;
+};
+
+const selectAgents = (tx: Tx, organizationId: string): Knex.QueryBuilder =>
+  tx('agents as a')
+    .where('a.organization_id', organizationId)
+    .select('a.id', 'a.name', 'a.description', 'a.instructions', 'a.model', 'a.api_version', 'a.status', 'a.status_reason', 'a.epoch')
+    .select('a.last_started_at', 'a.created_at', 'a.updated_at')
+    .select(
+      tx.raw(`(select coalesce(sum(e.credits), 0) from agent_credit_entries e where e.organization_id = a.organization_id
+        and e.agent_id = a.id and e.month = date_trunc('month', now() at time zone 'UTC')::date) as credits_used`),
+    );
+
+export type AgentFilters = { readonly q?: string | undefined; readonly status?: AgentStatus | undefined };
+
+export function listAgents(tx: Tx, organizationId: string, page: PageQuery, { q, status }: AgentFilters) {
+  const query = selectAgents(tx, organizationId).orderBy([
+    { column: 'a.created_at', order: 'desc' },
+    { column: 'a.id', order: 'desc' },
+  ]);
+  if (q !== undefined) query.whereRaw('strpos(lower(a.name), lower(?)) > 0', [q]);
+  if (status !== undefined) query.where('a.status', status);
+  return readPage<AgentRow>(query, page);
+}
+
+export const findAgent = async (tx: Tx, organizationId: string, id: string): Promise<AgentRow | undefined> =>
+  (await selectAgents(tx, organizationId).where('a.id', id).first()) as AgentRow | undefined;
+
+type Columns = Pick<AgentRow, 'name' | 'description' | 'instructions' | 'model' | 'api_version'>;
+export const insertAgent = (tx: Tx, organizationId: string, row: Columns & Pick<AgentRow, 'id'>) =>
+  tx('agents').insert({ ...row, organization_id: organizationId });
+export const updateAgent = (tx: Tx, organizationId: string, id: string, change: Partial<Columns>): Promise<number> =>
+  tx('agents')
+    .where({ organization_id: organizationId, id })
+    .update({ ...change, updated_at: tx.fn.now() });
+export const deleteAgent = (tx: Tx, organizationId: string, id: string): Promise<number> =>
+  tx('agents').where({ organization_id: organizationId, id }).delete();
+
+/** False when the agent is no longer in the state of that row. `reason` goes with `failed` alone. */
+export async function moveAgent(
+  tx: Tx,
+  organizationId: string,
+  from: Pick<AgentRow, 'id' | 'epoch'>,
+  to: AgentStatus,
+  reason: string | null = null,
+): Promise<boolean> {
+  const moved = await tx('agents')
+    .where({ organization_id: organizationId, id: from.id, epoch: from.epoch })
+    .update({
+      status: to,
+      status_reason: reason,
+      epoch: from.epoch + 1,
+      lease_until: null,
+      ...(to === 'running' && { last_started_at: tx.raw('clock_timestamp()') }),
+      ...(isBeingChecked(to) && { updated_at: tx.raw('clock_timestamp()') }),
+    });
+  return moved === 1;
+}
+
+/** A check that could not be finished here is due again at once. */
+export const giveCheckBack = (tx: Tx, organizationId: string, { id, epoch }: Pick<AgentRow, 'id' | 'epoch'>): Promise<number> =>
+  tx('agents').where({ organization_id: organizationId, id, epoch }).update({ lease_until: null });
+
+export type Claim = { readonly organizationId: string; readonly id: string; readonly epoch: number };
+
+export async function claimChecks(ctx: Pick<Ctx, 'db'>, most: number, leaseMs: number): Promise<Claim[]> {
+  const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string; id: string; epoch: number }[] }>(
+    'select * from claim_agent_checks(?, make_interval(secs => ?))',
+    [most, leaseMs / 1_000],
+  );
+  return rows.map(({ organization_id: organizationId, ...claim }) => ({ organizationId, ...claim }));
+}
+
+/** Undefined where there is no version of that label. */
+export async function findVersionStatus(tx: Tx, organizationId: string, version: string): Promise<string | undefined> {
+  const row = await tx('api_schemas').where({ organization_id: organizationId, version }).first<{ status: string } | undefined>('status');
+  return row?.status;
+}

@@ -1,0 +1,126 @@
+import { z } from 'zod';
+import { Id, IdParams } from '../../http/fields.ts';
+import { PageQuery, pageFields, pageOf } from '../../http/page.ts';
+import { defineRoute } from '../../http/route.ts';
+import { Answered, answerEvents, Conversation, ConversationChange, Message, NewConversation, NewMessage } from './conversations.schemas.ts';
+import * as service from './conversations.service.ts';
+
+const group = 'Agents';
+const own = 'Conversations are their maker’s alone: nobody else sees them, whatever their role.';
+
+export const conversationRoutes = [
+  defineRoute({
+    id: 'listAgentConversations',
+    group,
+    method: 'GET',
+    path: '/agents/{id}/conversations',
+    permission: 'conversation:read',
+    summary: 'Own conversations with one agent, newest first',
+    description: own,
+    params: IdParams,
+    query: PageQuery,
+    response: pageOf(Conversation),
+    handler: (ctx, { params, query }) => service.listConversationsOf(ctx, params.id, query),
+  }),
+  defineRoute({
+    id: 'createConversation',
+    group,
+    method: 'POST',
+    path: '/agents/{id}/conversations',
+    permission: 'conversation:create',
+    summary: 'Begin a conversation with an agent',
+    description: own,
+    params: IdParams,
+    body: NewConversation,
+    example: { title: 'Open invoices' },
+    response: Conversation,
+    status: 201,
+    handler: (ctx, { params, body }) => service.createConversation(ctx, params.id, body.title),
+  }),
+  defineRoute({
+    id: 'listConversations',
+    group,
+    method: 'GET',
+    path: '/conversations',
+    permission: 'conversation:read',
+    summary: 'Own conversations with all agents, newest first',
+    description: `${own} \`q\` looks in titles.`,
+    query: z.strictObject({ ...pageFields, q: z.string().min(1).max(120).optional(), agentId: Id.optional() }),
+    response: pageOf(Conversation),
+    handler: (ctx, { query: { q, agentId, ...page } }) => service.listConversations(ctx, page, { q, agentId }),
+  }),
+  defineRoute({
+    id: 'getConversation',
+    group,
+    method: 'GET',
+    path: '/conversations/{id}',
+    permission: 'conversation:read',
+    summary: 'One conversation',
+    description: own,
+    params: IdParams,
+    response: Conversation,
+    handler: (ctx, { params }) => service.getConversation(ctx, params.id),
+  }),
+  defineRoute({
+    id: 'updateConversation',
+    group,
+    method: 'PATCH',
+    path: '/conversations/{id}',
+    permission: 'conversation:update',
+    summary: 'Rename a conversation',
+    description: 'Without a title nothing changes.',
+    params: IdParams,
+    body: ConversationChange,
+    example: { title: 'Invoices of August' },
+    response: Conversation,
+    handler: (ctx, { params, body }) => service.changeConversation(ctx, params.id, body.title),
+  }),
+  defineRoute({
+    id: 'deleteConversation',
+    group,
+    method: 'DELETE',
+    path: '/conversations/{id}',
+    permission: 'conversation:delete',
+    summary: 'Delete a conversation with its messages',
+    description: 'What it used stays counted.',
+    params: IdParams,
+    handler: (ctx, { params }) => service.deleteConversation(ctx, params.id),
+  }),
+  defineRoute({
+    id: 'listMessages',
+    group,
+    method: 'GET',
+    path: '/conversations/{id}/messages',
+    permission: 'conversation:read',
+    summary: 'Messages of a conversation, oldest first',
+    description: 'Questions and answers. An answer under way has the status `running` and no content yet.',
+    params: IdParams,
+    query: PageQuery,
+    response: pageOf(Message),
+    handler: (ctx, { params, query }) => service.listMessages(ctx, params.id, query),
+  }),
+  defineRoute({
+    id: 'createMessage',
+    group,
+    method: 'POST',
+    path: '/conversations/{id}/messages',
+    permission: 'conversation:create',
+    summary: 'Ask, and be answered',
+    description:
+      'The question is stored before it is answered; the answer is the `message`. Where no answer came its status is `failed`, and `error` ' +
+      'says why; whoever leaves before the end cancels it. One message at a time in a conversation. The most that an answer may cost is held ' +
+      'while it is made: without credits 403 `Agent credits exhausted`.',
+    params: IdParams,
+    body: NewMessage,
+    example: { content: 'How many invoices are open?' },
+    response: Answered,
+    status: 201,
+    stream: {
+      description: 'The answer as it comes. Repeated with the same `Idempotency-Key` the stream holds the last event alone.',
+      events: answerEvents,
+      last: 'message',
+      follow: (ctx, { params, body }, channel) => service.askAndFollow(ctx, params.id, body.content, channel),
+    },
+    handler: (ctx, { params, body }) => service.ask(ctx, params.id, body.content),
+  }),
+];

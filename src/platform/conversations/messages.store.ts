@@ -1,0 +1,72 @@
+// Rows of messages, in the order in which they were written.
+import type { Knex } from 'knex';
+import { readPage } from '../../db/page.ts';
+import type { Tx } from '../../db/transaction.ts';
+import type { PageQuery } from '../../http/page.ts';
+import type { MessageShown, ToolCallShown } from './conversations.schemas.ts';
+
+export type MessageRow = {
+  id: string;
+  role: MessageShown['role'];
+  content: string;
+  tool_calls: ToolCallShown[];
+  status: MessageShown['status'];
+  error: { code: string; message: string } | null;
+  input_tokens: number;
+  output_tokens: number;
+  credits: number;
+  created_at: Date;
+  finished_at: Date | null;
+};
+
+const select = (tx: Tx, organizationId: string): Knex.QueryBuilder =>
+  tx('conversation_messages')
+    .where({ organization_id: organizationId })
+    .select(
+      'id',
+      'role',
+      'content',
+      'tool_calls',
+      'status',
+      'error',
+      'input_tokens',
+      'output_tokens',
+      'credits',
+      'created_at',
+      'finished_at',
+    );
+
+export const listMessages = (tx: Tx, organizationId: string, conversationId: string, page: PageQuery) =>
+  readPage<MessageRow>(select(tx, organizationId).where({ conversation_id: conversationId }).orderBy(['created_at', 'id']), page);
+
+/** The newest first. */
+export const latestMessages = async (tx: Tx, organizationId: string, conversationId: string, most: number): Promise<MessageRow[]> =>
+  (await select(tx, organizationId)
+    .where({ conversation_id: conversationId })
+    .orderBy([
+      { column: 'created_at', order: 'desc' },
+      { column: 'id', order: 'desc' },
+    ])
+    .limit(most)) as MessageRow[];
+
+export const findMessage = async (tx: Tx, organizationId: string, id: string): Promise<MessageRow | undefined> =>
+  (await select(tx, organizationId).where({ id }).first()) as MessageRow | undefined;
+
+type NewMessage = Pick<MessageRow, 'id' | 'role' | 'content' | 'status'> & { readonly conversation_id: string };
+export const insertMessage = (tx: Tx, organizationId: string, row: NewMessage) =>
+  tx('conversation_messages').insert({
+    ...row,
+    organization_id: organizationId,
+    ...(row.status === 'complete' && { finished_at: tx.raw('clock_timestamp()') }),
+  });
+
+export type Ending = Pick<MessageRow, 'content' | 'tool_calls' | 'status' | 'error' | 'input_tokens' | 'output_tokens' | 'credits'>;
+export const endMessage = (tx: Tx, organizationId: string, id: string, { tool_calls: calls, error, ...ending }: Ending): Promise<number> =>
+  tx('conversation_messages')
+    .where({ organization_id: organizationId, id })
+    .update({
+      ...ending,
+      tool_calls: JSON.stringify(calls),
+      error: error === null ? null : JSON.stringify(error),
+      finished_at: tx.raw('clock_timestamp()'),
+    });

@@ -1,0 +1,38 @@
+// Asks the built-in model as an agent does, and computes reference answers with SQL of our own over what the warehouse holds now.
+import type { Ctx } from '../../../src/core/ctx.ts';
+import type { ModelEvent, ModelRequest } from '../../../src/gateways/model/model.ts';
+import { openOfflineModel } from '../../../src/gateways/model/offline/offline-model.ts';
+import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { testClock } from '../../setup/database.ts';
+
+export const requestOf = (content: string, tools: ModelRequest['tools'], changes: Partial<ModelRequest> = {}): ModelRequest => ({
+  instructions: '',
+  messages: [{ role: 'user', content }],
+  tools,
+  limits: { steps: 8, outputTokens: 1_000, toolOutputBytes: 20_000, timeMs: 60_000 },
+  signal: new AbortController().signal,
+  ...changes,
+});
+
+/** What it says on the last day of the demo's data, whether it is an answer, and how often it looked at the data. */
+export async function ask(content: string, tools: ModelRequest['tools']) {
+  const events: ModelEvent[] = [];
+  const model = openOfflineModel({ clock: testClock(new Date('2011-08-31T12:00:00Z')) });
+  for await (const event of model.answer(requestOf(content, tools))) events.push(event);
+  const last = events.at(-1);
+  if (last?.type !== 'finished') throw new Error('it did not finish');
+  return { ...last, calls: events.filter(({ type }) => type === 'tool-started').length };
+}
+
+/** Each record type is a table of its name. */
+export async function openReference({ db }: Ctx, organizationId: string): Promise<(sql: string) => Promise<string>> {
+  const schema = tenantSchema(organizationId);
+  const states = await db.data.query<{ record_type: string; active_table: string }>(
+    `select record_type, active_table from ${schema}.record_state`,
+  );
+  const tables = states.rows.map(({ record_type: type, active_table: table }) => `"${type}" as (select * from ${schema}."${table}")`);
+  return async (sql) => {
+    const { rows } = await db.data.query({ text: `with ${tables.join(', ')} ${sql}`, rowMode: 'array' });
+    return (rows as unknown[][]).map((row) => row.map(String).join(' | ')).join('\n');
+  };
+}

@@ -1,0 +1,262 @@
+// The real provider adapters, by HTTP, against servers that speak the providers' formats.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/core/clock.ts';
+import { AppError } from '../../../src/core/errors.ts';
+import { ModelError, type ModelEvent, type ModelRequest, type ModelTool } from '../../../src/gateways/model/model.ts';
+import { modelNames, openModel } from '../../../src/gateways/model/open-model.ts';
+import { testSettings } from '../../setup/database.ts';
+import {
+  type Answer,
+  anthropicDialect,
+  begin,
+  type Dialect,
+  openAiDialect,
+  type ProviderServer,
+  startProvider,
+  status,
+  whole,
+} from './provider-server.ts';
+
+const secret = 'sk-very-secret-0123456789';
+let server: ProviderServer;
+beforeAll(async () => {
+  server = await startProvider();
+});
+afterAll(() => server.stop());
+
+const settingsOf = ({ url }: ProviderServer) => ({
+  ...testSettings,
+  models: {
+    names: ['anthropic/some-model', 'openai-compatible/some/model'],
+    anthropic: { apiKey: secret, baseUrl: url },
+    openAiCompatible: { apiKey: secret, baseUrl: url },
+  },
+});
+const open = (dialect: Dialect) =>
+  openModel(
+    { clock: systemClock, settings: settingsOf(server) },
+    dialect.provider === 'anthropic' ? 'anthropic/some-model' : 'openai-compatible/some/model',
+  );
+
+const tool = (name: string, run: ModelTool['run']): ModelTool => ({
+  name,
+  description: `The tool ${name}`,
+  inputSchema: { type: 'object', properties: { x: { type: 'number' } }, additionalProperties: false },
+  run,
+});
+type Changes = Partial<Omit<ModelRequest, 'limits'>> & { readonly limits?: Partial<ModelRequest['limits']> };
+const requestOf = (changes: Changes = {}): ModelRequest => ({
+  instructions: 'Answer briefly.',
+  messages: [{ role: 'user', content: 'How many?' }],
+  tools: [tool('count', async () => '{"count":7}')],
+  signal: new AbortController().signal,
+  ...changes,
+  limits: { steps: 4, outputTokens: 500, toolOutputBytes: 2_000, timeMs: 20_000, ...changes.limits },
+});
+
+async function collect(dialect: Dialect, changes: Changes = {}): Promise<readonly ModelEvent[]> {
+  const events: ModelEvent[] = [];
+  for await (const event of (await open(dialect)).answer(requestOf(changes))) events.push(event);
+  return events;
+}
+const failure = async (work: Promise<unknown>): Promise<ModelError> => {
+  const error = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof ModelError)) throw new Error(`no ModelError: ${String(error)}`);
+  return error;
+};
+/** Resolves when the caller's connection is gone. */
+const stalled = (dialect: Dialect): { answer: Answer; left: Promise<void> } => {
+  const { promise: left, resolve } = Promise.withResolvers<void>();
+  return {
+    left,
+    answer: (res) => {
+      res.once('close', resolve);
+      begin(res);
+      res.write(dialect.open(100) + dialect.part({ text: 'Half' }, 0));
+    },
+  };
+};
+
+describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialect) => {
+  it('streams its words as they come, is sent instructions, messages and tools, and tells its usage', async () => {
+    const { promise: heard, resolve: hear } = Promise.withResolvers<void>();
+    server.script(async (res) => {
+      begin(res);
+      res.write(dialect.open(120) + dialect.part({ text: 'Seven' }, 0));
+      await heard;
+      res.end(dialect.part({ text: ' of them.' }, 1) + dialect.close('stop', 9, 120));
+    });
+    const events: ModelEvent[] = [];
+    for await (const event of (await open(dialect)).answer(requestOf())) {
+      events.push(event);
+      hear();
+    }
+    expect(events).toEqual([
+      { type: 'text', text: 'Seven' },
+      { type: 'text', text: ' of them.' },
+      { type: 'finished', reason: 'complete', text: 'Seven of them.', usage: { inputTokens: 120, outputTokens: 9 } },
+    ]);
+    const [asked] = server.asked;
+    expect([asked?.url, asked && dialect.key(asked.headers)]).toEqual([dialect.path, secret]);
+    expect(asked?.body).toMatchObject({ stream: true, max_tokens: 500 });
+    for (const words of ['Answer briefly.', 'How many?', 'The tool count', 'some']) expect(JSON.stringify(asked?.body)).toContain(words);
+  });
+
+  it('has its tools run side by side, is told what they answered, and goes on', async () => {
+    const { promise: secondBegan, resolve: beginSecond } = Promise.withResolvers<void>();
+    const tools = [
+      tool('first', async (input) => {
+        await secondBegan;
+        return `first ${JSON.stringify(input)}`;
+      }),
+      tool('second', async () => {
+        beginSecond();
+        return 'second';
+      }),
+    ];
+    const calls = [
+      { text: 'Let me look. ' },
+      { call: { id: 'a1', name: 'first', input: { x: 1 } } },
+      { call: { id: 'a2', name: 'second', input: {} } },
+    ];
+    server.script(whole(dialect, calls, 'calls'), whole(dialect, [{ text: 'Done.' }]));
+    const events = await collect(dialect, { tools });
+    expect(events.filter(({ type }) => type !== 'text')).toEqual([
+      { type: 'tool-started', id: 'a1', name: 'first', input: { x: 1 } },
+      { type: 'tool-started', id: 'a2', name: 'second', input: {} },
+      { type: 'tool-ended', id: 'a1', name: 'first', ok: true, output: 'first {"x":1}' },
+      { type: 'tool-ended', id: 'a2', name: 'second', ok: true, output: 'second' },
+      { type: 'finished', reason: 'complete', text: 'Let me look. Done.', usage: { inputTokens: 200, outputTokens: 20 } },
+    ]);
+    const told = JSON.stringify(server.asked[1]?.body['messages']);
+    for (const words of ['Let me look.', 'a1', 'a2', String.raw`first {\"x\":1}`, 'second']) expect(told).toContain(words);
+  });
+
+  it('reads what a tool says within bounds, its refusals, and of any other failure only that it happened', async () => {
+    const tools = [
+      tool('huge', async () => 'é'.repeat(5_000)),
+      tool('refusing', async () => Promise.reject(new AppError('BAD_REQUEST', 'There is no filter "x" here'))),
+      tool('broken', async () => Promise.reject(new Error('password=hunter2'))),
+    ];
+    const names = ['huge', 'refusing', 'broken', 'unknown'];
+    const calls = names.map((name, index) => ({ call: { id: `a${index}`, name, input: {} } }));
+    const garbled = { call: { id: 'a9', name: 'huge', input: {} }, json: '{"x":' };
+    server.script(whole(dialect, [...calls, garbled], 'calls'), whole(dialect, [{ text: 'Sorry.' }]));
+    const ended = (await collect(dialect, { tools })).filter((event) => event.type === 'tool-ended');
+    expect(ended.map(({ ok }) => ok)).toEqual([true, false, false, false, false]);
+    const [huge = '', refusing, broken, unknown, unreadable] = ended.map(({ output }) => output);
+    expect(huge.startsWith(`${'é'.repeat(1_000)}\n[cut here: the tool answered 10000 bytes`)).toBe(true);
+    expect(refusing).toBe('There is no filter "x" here');
+    expect(broken).toBe('The tool failed. Do not rely on it.');
+    expect(unknown).toContain('tool');
+    expect(unreadable).toContain('could not be read');
+    const told = JSON.stringify(server.asked[1]?.body);
+    expect(told).not.toContain('hunter2');
+    expect(told.length).toBeLessThan(8_000);
+  });
+
+  it('is asked again when it is busy or fails, after the wait that it asks for', async () => {
+    server.script(status(429, { 'retry-after': '0' }), status(500, { 'retry-after': '0' }), whole(dialect, [{ text: 'Now.' }]));
+    expect((await collect(dialect)).at(-1)).toMatchObject({ type: 'finished', text: 'Now.' });
+    expect(server.asked).toHaveLength(3);
+  });
+
+  it.each([
+    ['a wait beyond the time limit', [status(429, { 'retry-after': '3600' })], 'rate-limited', 1],
+    ['one failure after the other', Array.from({ length: 4 }, () => status(503, { 'retry-after': '0' })), 'unavailable', 3],
+    ['a key that is refused', [status(401, {}, { error: { message: `bad key ${secret}` } })], 'refused-credentials', 1],
+    ['a model that is not known', [status(404)], 'rejected', 1],
+    ['too long a conversation', [status(400, {}, { error: { message: 'prompt is too long: 210000 tokens' } })], 'too-long', 1],
+    ['any other refusal', [status(422)], 'rejected', 1],
+    ['another address', [status(307, { location: 'http://127.0.0.1:9/elsewhere' })], 'unavailable', 1],
+  ])('fails plainly for %s', async (_what, answers, kind, requests) => {
+    server.script(...answers);
+    const error = await failure(collect(dialect));
+    expect(error.kind).toBe(kind);
+    expect(server.asked).toHaveLength(requests);
+    expect(`${error.message} ${String(error.cause)}`).not.toContain(secret);
+    expect(error.message).toMatch(/^[A-Z][^{}]+$/);
+  });
+
+  it.each([
+    ['cut off with the connection', 'cut-off', (res) => void setImmediate(() => res.destroy())],
+    ['ended without its end', 'cut-off', (res) => void res.end()],
+    ['not the format', 'malformed-answer', (res) => void res.end('data: {"choices": [{"delta\n\n')],
+    ['of another shape', 'malformed-answer', (res) => void res.end('event: x\ndata: {"type":7,"choices":"none"}\n\n')],
+    ['the provider broke off', 'unavailable', (res) => void res.end(dialect.error('overloaded_error'))],
+  ] satisfies readonly [string, string, (res: Parameters<Answer>[0]) => void][])('never passes for whole: %s', async (_what, kind, end) => {
+    server.script((res) => {
+      begin(res);
+      res.write(dialect.open(100) + dialect.part({ text: 'There are' }, 0), () => end(res));
+    });
+    const error = await failure(collect(dialect));
+    expect(error.kind).toBe(kind);
+  });
+
+  it('may not write more, take more steps or more time than its limits', async () => {
+    const call = whole(dialect, [{ call: { id: 'a1', name: 'count', input: {} } }], 'calls');
+    server.script(whole(dialect, [{ text: 'A long' }], 'length'));
+    expect(await failure(collect(dialect))).toMatchObject({ kind: 'limit-reached', usage: { inputTokens: 100, outputTokens: 10 } });
+    server.script(call, call, call);
+    expect((await failure(collect(dialect, { limits: { steps: 2 } }))).message).toContain('2 steps');
+    expect(server.asked).toHaveLength(2);
+    server.script(call, call);
+    expect((await failure(collect(dialect, { limits: { inputTokens: 100 } }))).message).toContain('100 tokens');
+    expect(server.asked).toHaveLength(1);
+    server.script(call, whole(dialect, [{ text: 'x' }]));
+    await collect(dialect, { limits: { outputTokens: 30 } });
+    expect(server.asked.map(({ body }) => body['max_tokens'])).toEqual([30, 20]);
+    const slow = stalled(dialect);
+    server.script(slow.answer);
+    expect((await failure(collect(dialect, { limits: { timeMs: 300 } }))).message).toContain('longer than its limit');
+    await slow.left;
+  });
+
+  it('stops at once when nobody waits any more', async () => {
+    const leaving = new AbortController();
+    const first = stalled(dialect);
+    server.script(first.answer);
+    const reading = failure(
+      (async () => {
+        for await (const _event of (await open(dialect)).answer(requestOf({ signal: leaving.signal }))) leaving.abort();
+      })(),
+    );
+    expect((await reading).kind).toBe('aborted');
+    await first.left;
+    const second = stalled(dialect);
+    server.script(second.answer);
+    for await (const _event of (await open(dialect)).answer(requestOf())) break;
+    await second.left;
+  });
+
+  it('is checked by a real round trip with a tool in it', async () => {
+    server.script(whole(dialect, [{ text: 'ok' }]));
+    await (await open(dialect)).check(new AbortController().signal);
+    expect(JSON.stringify(server.asked[0]?.body['tools'])).toContain('describe');
+    server.script(status(401));
+    const refused = (await open(dialect)).check(new AbortController().signal);
+    expect((await failure(refused)).kind).toBe('refused-credentials');
+    server.script(whole(dialect, []));
+    expect((await failure(collect(dialect))).kind).toBe('malformed-answer');
+  });
+});
+
+describe('the names of models', () => {
+  const ctx = () => ({ clock: systemClock, settings: settingsOf(server) });
+
+  it('are those of the configuration, and the built-in one', async () => {
+    expect(modelNames(ctx().settings)).toEqual(['anthropic/some-model', 'openai-compatible/some/model', 'offline']);
+    expect((await openModel(ctx(), 'offline')).name).toBe('offline');
+    for (const name of ['anthropic/other-model', 'some-model', '']) expect((await failure(openModel(ctx(), name))).kind).toBe('rejected');
+  });
+
+  it('lead nowhere when the provider is away', async () => {
+    const gone = await startProvider();
+    await gone.stop();
+    const model = await openModel({ clock: systemClock, settings: settingsOf(gone) }, 'anthropic/some-model');
+    expect((await failure(model.check(new AbortController().signal))).kind).toBe('unavailable');
+  });
+});

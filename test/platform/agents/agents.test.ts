@@ -1,0 +1,163 @@
+// The life of an agent: made, checked for real, restarted, stopped, failed with words that people understand.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newId } from '../../../src/core/id.ts';
+import { type AgentEvent, type AgentStatus, agentStatuses, nextState } from '../../../src/platform/agents/agent-state.ts';
+import { agentsSettled, startAgentWork } from '../../../src/platform/agents/agent-work.ts';
+import { anthropicDialect, openAiDialect, status, whole } from '../../gateways/model/provider-server.ts';
+import { publishVersion } from '../../public/fixture.ts';
+import { codesOf } from '../../setup/api.ts';
+import { until } from '../../setup/until.ts';
+import { type AgentSite, type Company, inOrganization, modelOf, openAgentSite } from '../conversations/fixture.ts';
+
+let site: AgentSite;
+let mine: Company;
+beforeAll(async () => {
+  site = await openAgentSite();
+  mine = await site.company();
+});
+afterAll(() => site.close());
+
+const make = async (body: object = {}) => {
+  const answer = await mine.api('post', '/agents', { name: `Agent ${newId()}`, model: 'offline', apiVersion: 'v1', ...body });
+  await agentsSettled(site.ctx);
+  return answer;
+};
+const read = async (id: string) => (await mine.api('get', `/agents/${id}`)).body;
+const steer = async (id: string, verb: string) => {
+  const answer = await mine.api('post', `/agents/${id}/${verb}`);
+  await agentsSettled(site.ctx);
+  return answer;
+};
+
+describe('nextState', () => {
+  const events: AgentEvent[] = ['start', 'restart', 'stop', 'change', 'ready', 'fail'];
+  it('is this table', () => {
+    const table = agentStatuses.map((from) => [from, ...events.map((event) => nextState(from, event) ?? '-')].join(' '));
+    expect(table).toEqual([
+      'provisioning - - stopped provisioning running failed',
+      'running - restarting stopped restarting - failed',
+      'stopped provisioning restarting - stopped - -',
+      'restarting - - stopped restarting running failed',
+      'failed provisioning restarting stopped restarting - -',
+    ]);
+  });
+});
+
+describe('an agent', () => {
+  it('is checked behind the answer, runs, restarts, stops and starts, and keeps its conversations', async () => {
+    const made = await make();
+    expect([made.status, made.body.status, made.body.lastStartedAt]).toEqual([201, 'provisioning', null]);
+    const { id } = made.body;
+    expect(await read(id)).toMatchObject({ status: 'running', statusReason: null, lastStartedAt: expect.any(String), creditsUsed: 0 });
+    const { body: conversation } = await mine.api('post', `/agents/${id}/conversations`, {});
+    await mine.api('post', `/conversations/${conversation.id}/messages`, { content: 'How many invoices are there?' });
+    const restarted = await steer(id, 'restart');
+    expect([restarted.status, restarted.body.status]).toEqual([202, 'restarting']);
+    expect((await read(id)).status).toBe('running');
+    expect((await mine.api('get', `/conversations/${conversation.id}/messages`)).body.pagination.total).toBe(2);
+    expect((await steer(id, 'stop')).body.status).toBe('stopped');
+    const refused = await mine.api('post', `/conversations/${conversation.id}/messages`, { content: 'Anyone?' });
+    expect([refused.status, refused.body.error.message]).toEqual([422, 'The agent is stopped']);
+    const twice = await steer(id, 'stop');
+    expect([twice.status, codesOf(twice)]).toEqual([422, ['illegal_transition']]);
+    expect((await steer(id, 'start')).body.status).toBe('provisioning');
+    expect((await mine.api('post', `/conversations/${conversation.id}/messages`, { content: 'How many invoices?' })).status).toBe(201);
+  });
+
+  it('names only models and versions that are there, and a name of its own', async () => {
+    const wrong = await make({ model: 'anthropic/other', apiVersion: 'v9' });
+    expect([wrong.status, codesOf(wrong)]).toEqual([422, ['unknown_model', 'version_not_served']]);
+    await publishVersion(site.ctx, mine.id, { version: 'v5', status: 'retired' });
+    expect(codesOf(await make({ apiVersion: 'v5' }))).toEqual(['version_not_served']);
+    const { body: first } = await make();
+    expect(codesOf(await make({ name: first.name.toUpperCase() }))).toEqual(['duplicate']);
+    const { data } = (await mine.api('get', '/agents/models')).body;
+    expect(data).toEqual([
+      { name: 'anthropic/some-model', isDefault: true, builtIn: false },
+      { name: 'openai-compatible/some-model', isDefault: false, builtIn: false },
+      { name: 'offline', isDefault: false, builtIn: true },
+    ]);
+  });
+
+  it.each([anthropicDialect, openAiDialect])('asks the model of $provider for real, and says why it failed', async (dialect) => {
+    site.provider.script(whole(dialect, [{ text: 'ok' }]), status(401), whole(dialect, [{ text: 'ok' }]));
+    const { id } = (await make({ model: modelOf(dialect) })).body;
+    expect((await read(id)).status).toBe('running');
+    expect(site.provider.asked).toHaveLength(1);
+    await steer(id, 'restart');
+    expect(await read(id)).toMatchObject({
+      status: 'failed',
+      statusReason: `The model "${modelOf(dialect)}" does not answer. The model's provider refused this service's credentials`,
+    });
+    const renamed = await mine.api('patch', `/agents/${id}`, { name: `Agent ${newId()}` });
+    expect(renamed.body.status).toBe('failed');
+    const changed = await mine.api('patch', `/agents/${id}`, { apiVersion: 'v2' });
+    expect(changed.body.status).toBe('restarting');
+    await agentsSettled(site.ctx);
+    expect(await read(id)).toMatchObject({ status: 'running', apiVersion: 'v2' });
+  });
+
+  it('is in the state that was asked for last: a check that began before settles nothing', async () => {
+    const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    site.provider.script(
+      async (...given) => {
+        await first.promise;
+        await whole(anthropicDialect, [{ text: 'ok' }])(...given);
+      },
+      async (...given) => {
+        await second.promise;
+        await status(401)(...given);
+      },
+    );
+    const { id } = (await mine.api('post', '/agents', { name: `Agent ${newId()}`, model: modelOf(anthropicDialect), apiVersion: 'v1' }))
+      .body;
+    const asked = (times: number) => until(async () => (site.provider.asked.length === times ? true : undefined));
+    await asked(1);
+    expect((await mine.api('post', `/agents/${id}/stop`)).body.status).toBe('stopped');
+    expect((await mine.api('post', `/agents/${id}/start`)).body.status).toBe('provisioning');
+    await asked(2);
+    first.resolve();
+    // The whole check of another agent takes longer than the end of that one.
+    const other = (await mine.api('post', '/agents', { name: `Agent ${newId()}`, model: 'offline', apiVersion: 'v1' })).body;
+    await until(async () => ((await read(other.id)).status === 'running' ? true : undefined));
+    expect((await read(id)).status).toBe('provisioning');
+    second.resolve();
+    await agentsSettled(site.ctx);
+    expect(await read(id)).toMatchObject({ status: 'failed', lastStartedAt: null });
+  });
+
+  it('fails when a resource of its version can’t be read', async () => {
+    const other = await site.company();
+    await site.ctx.db.data.query(
+      `update wh_${other.id.replaceAll('-', '')}.record_state set active_table = null, generation = 0 where record_type = 'invoice'`,
+    );
+    const { body } = await other.api('post', '/agents', { name: 'Blind', model: 'offline', apiVersion: 'v1' });
+    await agentsSettled(site.ctx);
+    expect((await other.api('get', `/agents/${body.id}`)).body).toMatchObject({
+      status: 'failed',
+      statusReason: expect.stringContaining('The resource "invoices" of v1 can\'t be read: '),
+    });
+  });
+
+  it('whose check died with its process is checked by the next one, and by one alone', async () => {
+    const id = newId();
+    const lease = "clock_timestamp() - interval '1 second'";
+    await inOrganization(site.ctx, mine.id, (tx) =>
+      tx('agents').insert({
+        id,
+        organization_id: mine.id,
+        name: `Left ${id}`,
+        model: modelOf(anthropicDialect),
+        api_version: 'v1',
+        status: 'restarting' satisfies AgentStatus,
+        lease_until: tx.raw(lease),
+      }),
+    );
+    site.provider.script(whole(anthropicDialect, [{ text: 'ok' }]));
+    const [one, two] = [startAgentWork(site.ctx), startAgentWork(site.ctx)];
+    await agentsSettled(site.ctx);
+    expect((await read(id)).status).toBe('running');
+    expect(site.provider.asked).toHaveLength(1);
+    await Promise.all([one.stop(), two.stop()]);
+  });
+});

@@ -1,0 +1,81 @@
+// Credits: exact under many messages at once, held before and settled after, by the month.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../../src/app.ts';
+import { anthropicDialect, whole } from '../../gateways/model/provider-server.ts';
+import { apiOf, codesOf } from '../../setup/api.ts';
+import { type AgentSite, type Company, inOrganization, ledgerOf, modelOf, openAgentSite, stalled } from './fixture.ts';
+
+/** A message may take 1,000 tokens, one credit, and each answer of this provider takes 110 of them. */
+const granted = 7;
+const dialect = anthropicDialect;
+const model = modelOf(dialect);
+
+let site: AgentSite;
+beforeAll(async () => {
+  site = await openAgentSite({ inputTokens: 600, outputTokens: 400 }, { agentCreditsPerMonth: granted });
+});
+afterAll(() => site.close());
+
+const creditsOf = async (company: Company) => (await company.api('get', '/whoami')).body.metrics.agentCredits;
+const ask = (company: Company, conversationId: string) =>
+  company.api('post', `/conversations/${conversationId}/messages`, { content: 'How many?' });
+
+describe('fifty messages at once', () => {
+  it('as many are answered as there are credits, and the others are refused', async () => {
+    const company = await site.company();
+    const conversations = await Promise.all(Array.from({ length: 50 }, () => company.converse(model)));
+    site.provider.script(...Array.from({ length: 50 }, () => whole(dialect, [{ text: 'Seven.' }])));
+    const answers = await Promise.all(conversations.map(({ conversationId }) => ask(company, conversationId)));
+    const [good, refused] = [answers.filter(({ status }) => status === 201), answers.filter(({ status }) => status === 403)];
+    expect([good.length, refused.length, site.provider.asked.length]).toEqual([granted, 50 - granted, granted]);
+    expect(new Set(refused.map(({ body }) => body.error.message))).toEqual(new Set(['Agent credits exhausted']));
+    expect(good.every(({ body }) => body.message.credits === 1 && body.message.status === 'complete')).toBe(true);
+    const ledger = await ledgerOf(site.ctx, company.id);
+    expect(ledger.map(({ message_id: id }) => id).sort()).toEqual(good.map(({ body }) => body.message.id).sort());
+    expect(ledger.reduce((sum, { credits }) => sum + credits, 0)).toBe(granted);
+    expect(await creditsOf(company)).toMatchObject({ granted, used: granted, remaining: 0 });
+    const late = await ask(company, conversations[0]?.conversationId ?? '');
+    expect([late.status, late.body.error.message, codesOf(late)]).toEqual([403, 'Agent credits exhausted', ['credits_exhausted']]);
+    // What was refused left nothing behind.
+    expect(await inOrganization(site.ctx, company.id, (tx) => tx('conversation_messages').count())).toEqual([
+      { count: String(2 * granted) },
+    ]);
+  });
+});
+
+describe('the hold', () => {
+  it('counts against what remains until the message has ended, and then only what was used does', async () => {
+    const company = await site.company();
+    const { conversationId } = await company.converse(model);
+    const { answer } = stalled(dialect);
+    site.provider.script(answer);
+    const stream = await company.stream(conversationId, 'How many?');
+    await stream.until(({ event }) => event === 'text');
+    expect(await creditsOf(company)).toMatchObject({ used: 0, remaining: granted - 1 });
+    stream.close();
+    await stream.rest().catch(() => undefined);
+  });
+
+  it('of the last credits bounds the answer to them', async () => {
+    const company = await site.company();
+    const { conversationId } = await company.converse(model);
+    const spend = (credits: number, month: string) =>
+      inOrganization(site.ctx, company.id, (tx) =>
+        tx.raw(
+          `insert into agent_credit_entries (id, organization_id, month, credits, kind) values (gen_random_uuid(), ?, ${month}, ?, 'message')`,
+          [company.id, credits],
+        ),
+      );
+    // What was spent in another month is not this month's.
+    await spend(1_000, "date_trunc('month', now() at time zone 'UTC')::date - interval '1 month'");
+    expect(await creditsOf(company)).toMatchObject({ used: 0, remaining: granted });
+    await spend(granted - 1, "date_trunc('month', now() at time zone 'UTC')::date");
+    const agents = { ...site.ctx.settings.agents, inputTokens: 9_000, outputTokens: 1_000 };
+    const generous = { ...company, api: apiOf(createApp({ ...site.ctx, settings: { ...site.ctx.settings, agents } }), company.secret) };
+    site.provider.script(whole(dialect, [{ text: 'Seven.' }]), whole(dialect, [{ text: 'Never asked.' }]));
+    expect((await ask(generous, conversationId)).body.message).toMatchObject({ status: 'complete', credits: 1 });
+    expect(site.provider.asked[0]?.body['max_tokens']).toBe(100);
+    expect(await creditsOf(company)).toMatchObject({ used: granted, remaining: 0 });
+    expect((await ask(generous, conversationId)).status).toBe(403);
+  });
+});
