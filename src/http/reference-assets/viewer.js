@@ -105,6 +105,19 @@ const foldedResponse =
     );
   };
 
+/**
+ * A long list is shown only where it is scrolled to, and what is not there can't be found or printed. Group by group no list is long.
+ */
+const groupByGroup =
+  (Original, { React }) =>
+  (props) => {
+    const { specSelectors } = props;
+    const groups = specSelectors.taggedOperations();
+    const only = (tag) => ({ ...specSelectors, taggedOperations: () => groups.filter((_group, name) => name === tag) });
+    const list = (tag) => React.createElement(Original, { ...props, key: tag, specSelectors: only(tag) });
+    return React.createElement('div', null, groups.keySeq().map(list).toArray());
+  };
+
 /** The command shows the headers that were sent, with a placeholder for the key: it may be pasted or photographed. */
 const curlWithoutKey =
   (headersOf) =>
@@ -124,6 +137,7 @@ const pageParts = (headersOf) => ({
     ServersContainer: nothing,
     SchemesContainer: nothing,
     InfoContainer: introduction,
+    operations: groupByGroup,
     response: foldedResponse,
     responseBody: exactResponseBody,
     curl: curlWithoutKey(headersOf),
