@@ -40,7 +40,12 @@ export function markQuestion(question: string, today: string): Marked {
     (marks[kind] as Marks[Kind][number][]).push(value);
     return ` {${kind}${marks[kind].length - 1}} `;
   };
-  let text = question.normalize('NFKC').replaceAll(/[{}]/g, ' ').replaceAll('’', "'");
+  // Raised digits and fractions would become digits of another number.
+  let text = question
+    .replaceAll(/[\p{No}]/gu, ' ^ ')
+    .normalize('NFKC')
+    .replaceAll(/[{}]/g, ' ')
+    .replaceAll('’', "'");
   text = text.replaceAll(/"([^"]{1,200})"|“([^”]{1,200})”|(?<![\p{L}\d])'([^']{1,200})'(?![\p{L}\d])/gu, (_all, a, b, c) =>
     put('q', a ?? b ?? c),
   );
@@ -51,8 +56,10 @@ export function markQuestion(question: string, today: string): Marked {
   text = text.toLowerCase();
   for (const [pattern, words] of contractions) text = text.replaceAll(pattern, words);
   text = markDates(text, today, (span) => put('d', span));
-  text = text.replaceAll(/(?<![\p{L}\d{._/-])-?\d+(?:,\d{3})*(?:\.\d+)?(?![\p{L}\d_}/-]|[.,]\d)/gu, (number) =>
-    put('n', number.replaceAll(',', '')),
+  // 1.000 is one here and a thousand there.
+  text = text.replaceAll(
+    /(?<![\p{L}\d{._/-])(?!-?[1-9]\d{0,2}\.\d{3}(?!\d))-?\d+(?:,\d{3})*(?:\.\d+)?(?![\p{L}\d_}/-]|[.,]\d)/gu,
+    (number) => put('n', number.replaceAll(',', '')),
   );
   text = text.replaceAll(/(?<![\p{L}\d{_])(?=[\p{L}_./-]*\d)[\p{L}\d][\p{L}\d_./-]*(?<![./-])(?![}\p{L}\d])/gu, (code) =>
     put('c', codes.get(code) ?? code),

@@ -1,7 +1,20 @@
 // Conditions whose words are values in the data: a status, a customer, a number. Each is looked for there; what no record holds is
 // only taken for a value where the question names its field.
 import { type Field, identityFields } from './catalog.ts';
-import { AskBack, addFilter, type Draft, fieldsAt, type Groups, listed, NotRead, quoted, rule, takeAll, valueAt } from './draft.ts';
+import {
+  AskBack,
+  addFilter,
+  type Condition,
+  type Draft,
+  fieldsAt,
+  type Groups,
+  listed,
+  NotRead,
+  quoted,
+  rule,
+  takeAll,
+  valueAt,
+} from './draft.ts';
 import { escapeForPattern, otherWords } from './language.ts';
 
 /** A field with no more values than this is one of states or kinds, whose values are words of questions. */
@@ -30,11 +43,11 @@ async function matches(draft: Draft, fields: readonly Field[], value: string): P
   return found.filter(({ values }) => values.length > 0);
 }
 
-function addValue(draft: Draft, { field, values }: Match, isNot = false): void {
+function addValue(draft: Draft, { field, values }: Match, isNot = false): Condition {
   const parameter = isNot ? `${field.name}_not` : field.name;
   if (!field.filters.has(parameter)) throw new AskBack(`This version has no filter for what ${field.name} is${isNot ? ' not' : ''}.`);
   const [first = '', ...others] = values;
-  addFilter(
+  return addFilter(
     draft,
     parameter,
     others.length === 0 ? first : values,
@@ -83,8 +96,8 @@ async function takeRecord(draft: Draft): Promise<void> {
     const [first] = tried;
     if (first === undefined) return undefined;
     // Nothing has it under any of these, so each of them leads to the same: nothing.
-    if (match === undefined) addFilter(draft, first.name, value, `${listed(tried)} is ${quoted(value)}`);
-    else addValue(draft, match);
+    draft.record =
+      match === undefined ? addFilter(draft, first.name, value, `${listed(tried)} is ${quoted(value)}`) : addValue(draft, match);
     draft.isSingle = true;
     return '<r>';
   });
@@ -137,6 +150,17 @@ const wordsOfState = (value: string): string =>
     .replaceAll(/[^\p{L}\d]+/gu, ' ')
     .trim();
 
+/**
+ * Whether a day tells when the state began: "were paid by CUST12415 in August", "in August, how many were paid". One of the record
+ * itself stands with it, as in "paid invoices in August" and "invoices in August that were paid".
+ */
+function isDatedState(text: string, after: string): boolean {
+  const isBeforeRecord = /^ (?:(?!and |<~)[^ ]+ )*?<[rR]> /.test(after);
+  return (
+    !isBeforeRecord && (/^(?: (?!and |with |that |which |whose )[^ ]+)*? <~d>/.test(after) || /^ (?:in |on |during )?<~d> /.test(text))
+  );
+}
+
 async function takeState(draft: Draft, all: readonly State[], { field, values, words }: State): Promise<void> {
   const pattern = rule(`(?:{F:f} {glue})?(?<not>(?:not|non) )?${escapeForPattern(words)}`);
   const others = all.filter((other) => other.words === words && other.field !== field).map((other) => other.field);
@@ -144,7 +168,7 @@ async function takeState(draft: Draft, all: readonly State[], { field, values, w
     if (f !== undefined && !fieldsAt(draft, f).includes(field)) return undefined;
     if (f === undefined && others.length > 0) throw new AskBack(`"${words}" occurs as ${listed([field, ...others])}: which is meant?`);
     // "paid in August" asks when it became so, which a date of the record doesn't tell.
-    if (/^ <~d>/.test(after))
+    if (isDatedState(draft.text, after))
       throw new AskBack(
         `When ${field.name} became ${values.map(quoted).join(' or ')} is not known here. Ask for ${words} ${draft.resource.many} of that time instead.`,
       );
@@ -185,8 +209,12 @@ export async function takeValues(draft: Draft): Promise<void> {
   await takeCalled(draft);
   await takeAll(
     draft,
-    rule('(?:by (?:the )?)?{F:f} (?:(?:is|are|was|were|of|equals|the|called|named) )*(?<not>not )?(?<v><[qcn]\\d+>|true|false)'),
-    ({ f = '', v = '', not }) => takeNamed(draft, f, v.startsWith('<') ? valueAt(draft, v) : v, not !== undefined),
+    rule('(?:by (?:the )?)?{F:f} (?<glue>(?:(?:is|are|was|were|of|equals|the|called|named) )*)(?<not>not )?(?<v><[qcn]\\d+>|true|false)'),
+    async ({ f = '', glue = '', v = '', not }, after) => {
+      // In "the total of the 3 largest invoices" the number is none of a total.
+      if (v.startsWith('<n') && /\b(?:of|the) /.test(glue) && /^ (?:[^ <]+ ){0,2}<[rR]>/.test(after)) return undefined;
+      return takeNamed(draft, f, v.startsWith('<') ? valueAt(draft, v) : v, not !== undefined);
+    },
   );
   await takeStates(draft);
   await takeReference(draft);
