@@ -68,8 +68,10 @@ const numberOf = '(?:{F:f} {glue}|(?<!<f\\d+> {glue}))';
 const isYear = (value: string): boolean => /^(?:19|20)\d{2}$/.test(value);
 
 async function takeNumbers(draft: Draft): Promise<void> {
-  const compared = async (groups: Groups): Promise<string | undefined> => {
+  const compared = async (groups: Groups, after: string): Promise<string | undefined> => {
     const { f, g, op = '', n = '', m } = groups;
+    // "Show at most 3 invoices" tells how many.
+    if (f === undefined && g === undefined && /^ (?:[^ <]+ )?<[rR]>/.test(after)) return undefined;
     // What is over 3 lines, or over 5 days, is not told by a number field.
     if (!isNumberMark(draft, f) || (f === undefined && !isNumberMark(draft, g))) return undefined;
     if (f === undefined && g === undefined && [n, m].every((mark) => mark !== undefined && isYear(valueAt(draft, mark))))
@@ -100,8 +102,8 @@ async function takeNumbers(draft: Draft): Promise<void> {
     lower: 'at most',
     below: 'at most',
   };
-  await takeAll(draft, rule(`${numberOf}{N:n} or (?<op>more|higher|above|less|lower|below)`), (groups) =>
-    compared({ ...groups, op: flipped[groups['op'] ?? ''] }),
+  await takeAll(draft, rule(`${numberOf}{N:n} or (?<op>more|higher|above|less|lower|below)`), (groups, after) =>
+    compared({ ...groups, op: flipped[groups['op'] ?? ''] }, after),
   );
 }
 

@@ -13,9 +13,14 @@ export type Marks = {
 export type Marked = { readonly text: string; readonly marks: Marks };
 
 const spoken: Readonly<Record<string, string>> = {
+  '!=': ' is not ',
+  '<>': ' is not ',
+  '≠': ' is not ',
   '>=': ' at least ',
+  '=>': ' at least ',
   '≥': ' at least ',
   '<=': ' at most ',
+  '=<': ' at most ',
   '≤': ' at most ',
   '>': ' over ',
   '<': ' under ',
@@ -64,7 +69,7 @@ export function markQuestion(question: string, today: string): Marked {
   text = text.replaceAll(/(?<![\p{L}\d{_])(?=[\p{L}_./-]*\d)[\p{L}\d][\p{L}\d_./-]*(?<![./-])(?![}\p{L}\d])/gu, (code) =>
     put('c', codes.get(code) ?? code),
   );
-  text = text.replaceAll(/>=|<=|[≥≤<>=]/g, (sign) => spoken[sign] ?? ' ');
+  text = text.replaceAll(/!=|<>|>=|<=|=>|=<|[≠≥≤<>=]/g, (sign) => spoken[sign] ?? ' ');
   text = text.replaceAll(/[?!.,;:#]+(?=\s|$)|[#,;]/g, ' ').replaceAll(/\{([qdnc]\d+)\}/g, '<$1>');
   for (const [index, numeral] of numerals.entries()) {
     // "One" is rarely meant as a number.

@@ -161,6 +161,8 @@ const readSuperlative: Head = (draft, rest) => {
   const limit = limitOf(draft, found['n'] ?? found['m'], found['R'] === '<r>' ? 1 : undefined);
   const field = found['f'] === undefined ? (kind === 'day' ? dayOf(draft) : amountOf(draft)) : withKind(draft, found['f'], isOrdered);
   if (field === undefined) throw new AskBack('By which number or date?');
+  if ((field.kind === 'day') !== (kind === 'day'))
+    throw new AskBack(`This can be read in two ways: "${found['word']}" is no order by ${field.name}.`);
   if (!field.sortable) throw new AskBack(`This version has no order by ${field.name}.`);
   const show = found['show'] === undefined ? [field] : [readable(draft, found['show']), field];
   // "The total of the 3 largest" is rather their sum than three totals.
