@@ -76,6 +76,8 @@ async function takeNumbers(draft: Draft): Promise<void> {
     if (!isNumberMark(draft, f) || (f === undefined && !isNumberMark(draft, g))) return undefined;
     if (f === undefined && g === undefined && [n, m].every((mark) => mark !== undefined && isYear(valueAt(draft, mark))))
       throw new AskBack('Years or amounts? Write days or months, as in "between 2011-01-01 and 2011-12-31", or name the number.');
+    if (m !== undefined && Number(valueAt(draft, m)) < Number(valueAt(draft, n)))
+      throw new AskBack('The second number lies below the first.');
     const field = numberField(draft, f ?? g);
     if (m === undefined) await addNumber(draft, field, suffixOf(op), valueAt(draft, n));
     else {

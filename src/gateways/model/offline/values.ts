@@ -1,6 +1,7 @@
 // Conditions whose words are values in the data: a status, a customer, a number. Each is looked for there; what no record holds is
 // only taken for a value where the question names its field.
 import { type Field, identityFields } from './catalog.ts';
+import type { Data } from './data.ts';
 import {
   AskBack,
   addFilter,
@@ -24,6 +25,40 @@ const mostLookedAt = 100;
 const takesEquals = ({ kind, name, filters }: Field): boolean => kind !== 'day' && filters.has(name);
 const fitsNumber = (value: string): boolean => /^-?\d+(\.\d+)?$/.test(value);
 
+/** Codes are mostly written so; without a filter for parts of a text no other spelling can be looked for. */
+async function inCapitals(
+  { data, resource }: Pick<Draft, 'data' | 'resource'>,
+  { name }: Field,
+  value: string,
+): Promise<readonly string[]> {
+  const capitals = value.toUpperCase();
+  if (capitals === value) return [];
+  const { count } = await data.aggregate({ resource: resource.name, filters: { [name]: capitals } });
+  return count > 0 ? [capitals] : [];
+}
+
+/** Of a field of states, those that the value stands for: `Open` for `Invoice : Open`. */
+async function stateMatches({ data, resource }: Draft, fields: readonly Field[], value: string): Promise<readonly Match[]> {
+  const found = await Promise.all(
+    fields
+      .filter(({ kind, name }) => kind === 'text' && !identityFields(resource).some((field) => field.name === name))
+      .map(async (field) => ({ field, values: statesCalled(await valuesOf(data, resource.name, field), value) })),
+  );
+  return found.filter(({ values }) => values.length > 0);
+}
+
+const statesCalled = (values: readonly string[], value: string): readonly string[] =>
+  values.filter(
+    (known) => known.toLowerCase() === value.toLowerCase() || (wordsOfState(value) !== '' && wordsOfState(known) === wordsOfState(value)),
+  );
+
+/** All values of a field that has few; none of one that has many. */
+async function valuesOf(data: Data, resource: string, field: Field): Promise<readonly string[]> {
+  const { totalGroups, groups } = await data.groups({ resource, filters: {}, groupBy: field.name, limit: mostStates });
+  const values = groups.map(({ value }) => value).filter((value): value is string => typeof value === 'string' && value.trim() !== '');
+  return totalGroups <= mostStates ? values : [];
+}
+
 /** How the data spell this value of the field, whatever the case; empty when there is none. */
 async function spellings({ data, resource }: Draft, field: Field, value: string): Promise<readonly string[]> {
   if (field.kind === 'boolean') return value === 'true' || value === 'false' ? [value] : [];
@@ -31,7 +66,9 @@ async function spellings({ data, resource }: Draft, field: Field, value: string)
   const { count } = await data.aggregate({ resource: resource.name, filters: { [field.name]: value } });
   if (count > 0) return [value];
   const folded = `${field.name}_contains`;
-  if (field.kind !== 'text' || !field.filters.has(folded) || [...value].length < 3) return [];
+  if (field.kind !== 'text') return [];
+  if (!field.filters.has(folded)) return inCapitals({ data, resource }, field, value);
+  if ([...value].length < 3) return [];
   const near = await data.groups({ resource: resource.name, filters: { [folded]: value }, groupBy: field.name, limit: mostLookedAt });
   return near.groups.map((group) => String(group.value)).filter((text) => text.toLowerCase() === value.toLowerCase());
 }
@@ -63,7 +100,8 @@ async function takeNamed(draft: Draft, mark: string, value: string, isNot: boole
     if (first?.kind === 'lines' || first?.kind === 'day') return undefined;
     throw new AskBack(`This version has no filter for ${first?.name ?? 'that'}.`);
   }
-  const found = await matches(draft, fields, value);
+  const literal = await matches(draft, fields, value);
+  const found = literal.length > 0 ? literal : await stateMatches(draft, fields, value);
   const [match, ...others] = found;
   if (others.length > 0) throw new AskBack(`${quoted(value)} occurs as ${listed(found.map(({ field }) => field))}: which is meant?`);
   if (match !== undefined) addValue(draft, match, isNot);
@@ -120,13 +158,7 @@ async function takeStates(draft: Draft): Promise<void> {
   // What names records has as many values as there are records.
   const names = new Set(['id', ...identityFields(resource).map(({ name }) => name)]);
   const fields = resource.fields.filter((field) => field.kind === 'text' && takesEquals(field) && !names.has(field.name));
-  const perField = await Promise.all(
-    fields.map(async (field) => {
-      const { totalGroups, groups } = await data.groups({ resource: resource.name, filters: {}, groupBy: field.name, limit: mostStates });
-      const values = groups.map(({ value }) => value).filter((value): value is string => typeof value === 'string' && value.trim() !== '');
-      return totalGroups <= mostStates ? statesOf(field, values) : [];
-    }),
-  );
+  const perField = await Promise.all(fields.map(async (field) => statesOf(field, await valuesOf(data, resource.name, field))));
   const states = perField.flat().sort((a, b) => b.words.length - a.words.length);
   for (const state of states) await takeState(draft, states, state);
   // The first word stands for a state, as `paid` for `Paid In Full`, where no other state begins so.
