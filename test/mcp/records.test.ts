@@ -80,6 +80,11 @@ describe('describe', () => {
       code: 'BAD_REQUEST',
       message: expect.stringContaining('"number"'),
     });
+    const incomplete = [await failure('describe', { resource: 'invoices' }), await failure('describe', { fields: ['number'] })];
+    expect(incomplete.map(({ code, details }) => [code, details?.[0]?.path])).toEqual([
+      ['BAD_REQUEST', 'version'],
+      ['BAD_REQUEST', 'resource'],
+    ]);
   });
 });
 
