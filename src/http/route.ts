@@ -150,8 +150,8 @@ const nothing = z.strictObject({});
 /** How many problems one answer names. */
 const mostDetails = 100;
 
-/** Texts that no database column holds: NUL and halves of surrogate pairs. A loop, because nesting may be deeper than the stack. */
-function unstorableTexts(raw: unknown): ErrorDetail[] {
+/** What schemas let through: texts that no database column holds (NUL and halves of surrogate pairs), and a name that they overlook. A loop, because nesting may be deeper than the stack. */
+function overlooked(raw: unknown): ErrorDetail[] {
   const found: ErrorDetail[] = [];
   const waiting: { value: unknown; path: PropertyKey[] }[] = [{ value: raw, path: [] }];
   const check = (text: string, path: readonly PropertyKey[]): void => {
@@ -163,6 +163,9 @@ function unstorableTexts(raw: unknown): ErrorDetail[] {
     if (typeof value === 'string') check(value, path);
     if (typeof value !== 'object' || value === null) continue;
     for (const [key, item] of Object.entries(value)) {
+      // A schema passes over this name in silence, and a filter that is passed over widens the answer.
+      if (key === '__proto__')
+        found.push({ path: pathText([...path, key]), code: 'unknown_field', message: '__proto__ is not known here' });
       if (typeof item === 'object' || typeof item === 'string')
         waiting.push({ value: item, path: path.length > 8 ? path : [...path, Array.isArray(value) ? Number(key) : key] });
     }
@@ -172,7 +175,7 @@ function unstorableTexts(raw: unknown): ErrorDetail[] {
 
 function parsePart(schema: z.ZodType, raw: unknown, refuse: (details: ErrorDetail[]) => AppError): unknown {
   const result = schema.safeParse(raw, { error: plainWords });
-  const details = [...(result.success ? [] : toDetails(result.error)), ...unstorableTexts(raw)];
+  const details = [...(result.success ? [] : toDetails(result.error)), ...overlooked(raw)];
   if (result.success && details.length === 0) return result.data;
   throw refuse(details.slice(0, mostDetails));
 }

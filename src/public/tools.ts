@@ -162,6 +162,8 @@ async function aggregateRecords(engine: Engine, tenant: TenantCtx, access: ToolA
 }
 
 async function describe(engine: Engine, tenant: TenantCtx, access: ToolAccess, input: DescribeInput): Promise<string> {
+  const lacking = input.resource === undefined ? input.fields && 'resource' : input.version === undefined ? 'version' : undefined;
+  if (lacking !== undefined) throw refuseParameters([parameterProblem(lacking, 'missing', `Name the ${lacking}, too`)]);
   if (input.version === undefined) return listVersions(tenant, access);
   if (input.resource !== undefined) {
     const { state, endpoint } = await findTarget(engine, tenant, access, { version: input.version, resource: input.resource });

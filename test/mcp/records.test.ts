@@ -80,6 +80,11 @@ describe('describe', () => {
       code: 'BAD_REQUEST',
       message: expect.stringContaining('"number"'),
     });
+    const incomplete = [await failure('describe', { resource: 'invoices' }), await failure('describe', { fields: ['number'] })];
+    expect(incomplete.map(({ code, details }) => [code, details?.[0]?.path])).toEqual([
+      ['BAD_REQUEST', 'version'],
+      ['BAD_REQUEST', 'resource'],
+    ]);
   });
 });
 
@@ -122,6 +127,7 @@ describe('query and get', () => {
     [{ ...v1, filters: { seq: 2 ** 53 } }, 'filters.seq', 'VALIDATION_ERROR'],
     [{ ...v1, filters: { number: 'a\0b' } }, 'filters.number', 'VALIDATION_ERROR'],
     [{ ...v1, filters: { pageSize: 5 } }, 'pageSize', 'BAD_REQUEST'],
+    [{ ...v1, filters: JSON.parse('{"__proto__":"open"}') as object }, 'filters.__proto__', 'VALIDATION_ERROR'],
   ])('%j is refused, and the place is named', async (input, path, code) => {
     const refused = await failure('query', input);
     expect([refused.code, refused.details?.[0]?.path]).toEqual([code, path]);

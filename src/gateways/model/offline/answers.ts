@@ -49,6 +49,11 @@ async function answerCount(data: Data, reading: Reading): Promise<string> {
 }
 
 async function answerExists(data: Data, reading: Reading): Promise<string> {
+  if (reading.record !== undefined) {
+    const named = { ...reading, ...reading.record };
+    const { count: found } = await data.aggregate({ resource: reading.resource.name, filters: named.filters });
+    if (found === 0) return nothingFound(named);
+  }
   const { count } = await data.aggregate({ resource: reading.resource.name, filters: reading.filters });
   return `${count === 0 ? 'No' : 'Yes'}: ${counted(reading, count)}${conditions(reading)}.`;
 }
@@ -193,12 +198,14 @@ async function answerGroups(
   if (most) {
     const best = named[0]?.count;
     const winners = named.filter(({ count }) => count === best);
-    return winners.length === 0
-      ? nothingFound(reading)
-      : [`The most ${resource.many}${conditions(reading)} by ${by.name}:`, ...winners.map(line)].join('\n');
+    if (winners.length === 0) return nothingFound(reading);
+    const others = winners.length > mostShown ? ['Others may have as many.'] : [];
+    return [`The most ${resource.many}${conditions(reading)} by ${by.name}:`, ...winners.slice(0, mostShown).map(line), ...others].join(
+      '\n',
+    );
   }
   const title = figure === 'count' ? resource.many : `The ${figureNames[figure]} ${field?.name ?? ''} of ${resource.many}`;
-  const part = totalGroups > mostShown ? `, the largest ${mostShown} of ${totalGroups}` : '';
+  const part = totalGroups > mostShown ? `, the largest ${mostShown} groups of ${totalGroups}` : '';
   return [`${title} by ${by.name}${conditions(reading)}${part}:`, ...groups.slice(0, mostShown).map(line)].join('\n');
 }
 

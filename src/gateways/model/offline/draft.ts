@@ -14,6 +14,8 @@ export class NotRead extends Error {
   override readonly name = 'NotRead';
 }
 
+export type Condition = { readonly filters: Filters; readonly said: readonly string[] };
+
 export type Draft = {
   readonly resource: Resource;
   readonly data: Data;
@@ -26,6 +28,8 @@ export type Draft = {
   readonly said: string[];
   /** One record is asked for by what it is called. */
   isSingle: boolean;
+  /** The condition that it is this record. */
+  record: Condition | undefined;
   sort: { readonly field: Field; readonly order: 'asc' | 'desc' | undefined } | undefined;
 };
 
@@ -80,11 +84,12 @@ export function valueAt({ marks }: Draft, mark: string): string {
   return list[indexOf(mark)] ?? '';
 }
 
-export function addFilter(draft: Draft, parameter: string, value: string | readonly string[], said: string): void {
+export function addFilter(draft: Draft, parameter: string, value: string | readonly string[], said: string): Condition {
   if (draft.filters[parameter] !== undefined)
     throw new AskBack(`Two conditions on one thing can't both be meant: ${draft.said.join(', ')}, ${said}.`);
   draft.filters = { ...draft.filters, [parameter]: value };
   draft.said.push(said);
+  return { filters: { [parameter]: value }, said: [said] };
 }
 
 export const quoted = (text: string): string => `"${text}"`;

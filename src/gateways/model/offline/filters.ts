@@ -65,11 +65,19 @@ async function addNumber(draft: Draft, field: Field, suffix: Comparison, value: 
 /** The field that a comparison follows, if it follows one: what is said of lines is not said of the record. */
 const numberOf = '(?:{F:f} {glue}|(?<!<f\\d+> {glue}))';
 
+const isYear = (value: string): boolean => /^(?:19|20)\d{2}$/.test(value);
+
 async function takeNumbers(draft: Draft): Promise<void> {
-  const compared = async (groups: Groups): Promise<string | undefined> => {
+  const compared = async (groups: Groups, after: string): Promise<string | undefined> => {
     const { f, g, op = '', n = '', m } = groups;
+    // "Show at most 3 invoices" tells how many.
+    if (f === undefined && g === undefined && /^ (?:[^ <]+ )?<[rR]>/.test(after)) return undefined;
     // What is over 3 lines, or over 5 days, is not told by a number field.
     if (!isNumberMark(draft, f) || (f === undefined && !isNumberMark(draft, g))) return undefined;
+    if (f === undefined && g === undefined && [n, m].every((mark) => mark !== undefined && isYear(valueAt(draft, mark))))
+      throw new AskBack('Years or amounts? Write days or months, as in "between 2011-01-01 and 2011-12-31", or name the number.');
+    if (m !== undefined && Number(valueAt(draft, m)) < Number(valueAt(draft, n)))
+      throw new AskBack('The second number lies below the first.');
     const field = numberField(draft, f ?? g);
     if (m === undefined) await addNumber(draft, field, suffixOf(op), valueAt(draft, n));
     else {
@@ -96,8 +104,8 @@ async function takeNumbers(draft: Draft): Promise<void> {
     lower: 'at most',
     below: 'at most',
   };
-  await takeAll(draft, rule(`${numberOf}{N:n} or (?<op>more|higher|above|less|lower|below)`), (groups) =>
-    compared({ ...groups, op: flipped[groups['op'] ?? ''] }),
+  await takeAll(draft, rule(`${numberOf}{N:n} or (?<op>more|higher|above|less|lower|below)`), (groups, after) =>
+    compared({ ...groups, op: flipped[groups['op'] ?? ''] }, after),
   );
 }
 
@@ -114,7 +122,8 @@ const edges: readonly (readonly [string, (span: DaySpan) => Edges])[] = [
   ['before|earlier than|older than|prior to', ({ from }) => ({ to: addDays(from, -1) })],
   ['through|on or before|no later than|not after', ({ to }) => ({ to })],
   ['until|till|up to|by', (span) => (span.from === span.to ? { to: span.to } : asksWhich('before')(span))],
-  ['in|on|during|within|for|of|at|over', (span) => span],
+  ['over', (span) => (span.from === span.to ? asksWhich('after')(span) : span)],
+  ['in|on|during|within|for|of|at', (span) => span],
 ];
 const anyEdge = edges.map(([words]) => words).join('|');
 
@@ -204,14 +213,16 @@ async function takeEmpty(draft: Draft): Promise<void> {
   );
 }
 
-/** Quoted text, a code, a number, or plain words up to the end or the next thing that was understood. */
+/** Quoted text, a code, a number, or a plain word before the end or the next thing that was understood; several need their quotes. */
 const patternValue = '(?:(?:the )?(?:words?|text|letters) )?(?:(?<v><[qcn]\\d+>)|(?<w>(?:[^ <]+ ?){1,6}?)(?= (?:$|<~)))';
 
 async function takeParts(draft: Draft): Promise<void> {
   const take = (groups: Groups, suffix: '_contains' | '_starts_with'): string => {
     const { f = '', v, w = '' } = groups;
     const verb = suffix === '_contains' ? 'contains' : 'starts with';
-    const value = v === undefined ? w.trim() : valueAt(draft, v);
+    const value = v === undefined ? w.trim().replace(/ and(?: an?| the)?$/, '') : valueAt(draft, v);
+    // Where plain words end, and the next condition begins, is anyone's guess.
+    if (v === undefined && value.includes(' ')) throw new AskBack(`Write the text that is looked for in quotes, as in ${quoted(value)}.`);
     const fields = fieldsAt(draft, f).filter(({ name, filters }) => filters.has(name + suffix));
     if (fields.length === 0) throw new AskBack(`This version has no filter for what ${fieldsAt(draft, f)[0]?.name ?? 'that'} ${verb}.`);
     const field = one(fields, `Which of these is meant: ${fields.map(({ name }) => name).join(', ')}?`);

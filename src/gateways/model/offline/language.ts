@@ -13,9 +13,14 @@ export type Marks = {
 export type Marked = { readonly text: string; readonly marks: Marks };
 
 const spoken: Readonly<Record<string, string>> = {
+  '!=': ' is not ',
+  '<>': ' is not ',
+  '≠': ' is not ',
   '>=': ' at least ',
+  '=>': ' at least ',
   '≥': ' at least ',
   '<=': ' at most ',
+  '=<': ' at most ',
   '≤': ' at most ',
   '>': ' over ',
   '<': ' under ',
@@ -40,7 +45,12 @@ export function markQuestion(question: string, today: string): Marked {
     (marks[kind] as Marks[Kind][number][]).push(value);
     return ` {${kind}${marks[kind].length - 1}} `;
   };
-  let text = question.normalize('NFKC').replaceAll(/[{}]/g, ' ').replaceAll('’', "'");
+  // Raised digits and fractions would become digits of another number.
+  let text = question
+    .replaceAll(/[\p{No}]/gu, ' ^ ')
+    .normalize('NFKC')
+    .replaceAll(/[{}]/g, ' ')
+    .replaceAll('’', "'");
   text = text.replaceAll(/"([^"]{1,200})"|“([^”]{1,200})”|(?<![\p{L}\d])'([^']{1,200})'(?![\p{L}\d])/gu, (_all, a, b, c) =>
     put('q', a ?? b ?? c),
   );
@@ -51,13 +61,15 @@ export function markQuestion(question: string, today: string): Marked {
   text = text.toLowerCase();
   for (const [pattern, words] of contractions) text = text.replaceAll(pattern, words);
   text = markDates(text, today, (span) => put('d', span));
-  text = text.replaceAll(/(?<![\p{L}\d{._/-])-?\d+(?:,\d{3})*(?:\.\d+)?(?![\p{L}\d_}/-]|[.,]\d)/gu, (number) =>
-    put('n', number.replaceAll(',', '')),
+  // 1.000 is one here and a thousand there.
+  text = text.replaceAll(
+    /(?<![\p{L}\d{._/-])(?!-?[1-9]\d{0,2}\.\d{3}(?!\d))-?\d+(?:,\d{3})*(?:\.\d+)?(?![\p{L}\d_}/-]|[.,]\d)/gu,
+    (number) => put('n', number.replaceAll(',', '')),
   );
   text = text.replaceAll(/(?<![\p{L}\d{_])(?=[\p{L}_./-]*\d)[\p{L}\d][\p{L}\d_./-]*(?<![./-])(?![}\p{L}\d])/gu, (code) =>
     put('c', codes.get(code) ?? code),
   );
-  text = text.replaceAll(/>=|<=|[≥≤<>=]/g, (sign) => spoken[sign] ?? ' ');
+  text = text.replaceAll(/!=|<>|>=|<=|=>|=<|[≠≥≤<>=]/g, (sign) => spoken[sign] ?? ' ');
   text = text.replaceAll(/[?!.,;:#]+(?=\s|$)|[#,;]/g, ' ').replaceAll(/\{([qdnc]\d+)\}/g, '<$1>');
   for (const [index, numeral] of numerals.entries()) {
     // "One" is rarely meant as a number.

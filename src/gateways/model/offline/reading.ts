@@ -2,7 +2,7 @@
 // been understood, or there is no reading.
 import { type Field, identityFields, mainAmount, mainDay, markFields, markResource, type Resource } from './catalog.ts';
 import type { Data, Filters } from './data.ts';
-import { AskBack, type Draft, fieldsAt, NotRead, rule, takeAll, valueAt } from './draft.ts';
+import { AskBack, type Condition, type Draft, fieldsAt, NotRead, rule, takeAll, valueAt } from './draft.ts';
 import { assertAboveZero, takeFilters } from './filters.ts';
 import { type Marked, otherWords, withoutFiller } from './language.ts';
 import { takeValues } from './values.ts';
@@ -27,7 +27,8 @@ export type Reading = {
   readonly resource: Resource;
   readonly filters: Filters;
   readonly said: readonly string[];
-  readonly isSingle: boolean;
+  /** The condition that one record is called so. */
+  readonly record: Condition | undefined;
   readonly asked: Asked;
 };
 
@@ -160,8 +161,12 @@ const readSuperlative: Head = (draft, rest) => {
   const limit = limitOf(draft, found['n'] ?? found['m'], found['R'] === '<r>' ? 1 : undefined);
   const field = found['f'] === undefined ? (kind === 'day' ? dayOf(draft) : amountOf(draft)) : withKind(draft, found['f'], isOrdered);
   if (field === undefined) throw new AskBack('By which number or date?');
+  if ((field.kind === 'day') !== (kind === 'day'))
+    throw new AskBack(`This can be read in two ways: "${found['word']}" is no order by ${field.name}.`);
   if (!field.sortable) throw new AskBack(`This version has no order by ${field.name}.`);
   const show = found['show'] === undefined ? [field] : [readable(draft, found['show']), field];
+  // "The total of the 3 largest" is rather their sum than three totals.
+  if (show[0]?.name === 'total' && found['show'] !== undefined && limit !== 1) return undefined;
   return { kind: 'list', limit, sort: { field, order }, show };
 };
 
@@ -206,6 +211,8 @@ const readLines: Head = (draft, rest) => {
   const mark = found?.['f'] ?? found?.['g'];
   const field = mark === undefined ? undefined : withKind(draft, mark, ({ kind }) => kind === 'lines');
   if (field === undefined || !draft.isSingle) return undefined;
+  // A condition beside the record's name could be meant for its lines.
+  if (draft.said.length > 1) throw new NotRead('');
   return { kind: 'lines', field, counted: found?.['many'] !== undefined };
 };
 
@@ -246,7 +253,18 @@ async function assertSigns(data: Data, resource: Resource, asked: Asked, rest: s
 export async function readQuestion(marked: Marked, resource: Resource, data: Data): Promise<Reading> {
   const withResource = markResource(marked.text, resource).replaceAll(/ (?:the )?(?:number|count) of (?=(?:[^ ]+ ){0,4}<R>)/g, ' #count ');
   const { text, named } = markFields(withResource.replaceAll(/ in total /g, ' '), resource);
-  const draft: Draft = { resource, data, marks: marked.marks, named, text, filters: {}, said: [], isSingle: false, sort: undefined };
+  const draft: Draft = {
+    resource,
+    data,
+    marks: marked.marks,
+    named,
+    text,
+    filters: {},
+    said: [],
+    isSingle: false,
+    record: undefined,
+    sort: undefined,
+  };
   await takeAll(draft, rule('for (?:each|every) (?={F})'), () => 'per');
   const question = draft.text;
   await takeFilters(draft);
@@ -256,7 +274,7 @@ export async function readQuestion(marked: Marked, resource: Resource, data: Dat
     const asked = head(draft, rest, question);
     if (asked === undefined) continue;
     await assertSigns(data, resource, asked, rest);
-    return { resource, filters: draft.filters, said: draft.said, isSingle: draft.isSingle, asked };
+    return { resource, filters: draft.filters, said: draft.said, record: draft.record, asked };
   }
   throw new NotRead(unread(draft, rest));
 }

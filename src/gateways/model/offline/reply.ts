@@ -48,8 +48,11 @@ async function read(known: Known, marked: Marked, mentioned: readonly string[]):
 
 const comparison = /^ (?:are|is|were|was) there (?<way>more|fewer|less) (?<left>.+) than (?<right>.+) $/;
 
+const fieldsOf = ({ resource, filters }: Reading): string =>
+  resource.fields.flatMap(({ name, filters: known }) => (Object.keys(filters).some((filter) => known.has(filter)) ? [name] : [])).join();
+
 /** `are there more … than …`: two counts. Undefined when it is no such question. */
-async function compare(known: Known, marked: Marked, mentioned: readonly string[]): Promise<string | undefined> {
+async function compare(known: Known, marked: Marked, mentioned: readonly string[]): Promise<Reply | undefined> {
   const parts = comparison.exec(marked.text)?.groups;
   const [name] = mentioned;
   if (parts === undefined || name === undefined || mentioned.length > 1) return undefined;
@@ -59,14 +62,17 @@ async function compare(known: Known, marked: Marked, mentioned: readonly string[
       const found = await read(known, { ...marked, text: ` how many ${words} ` }, [name]);
       if (!('reading' in found) || found.reading.asked.kind !== 'count') return undefined;
       const { resource, filters, said } = found.reading;
-      return { said, count: (await known.data.aggregate({ resource: resource.name, filters })).count };
+      return { fields: fieldsOf(found.reading), said, count: (await known.data.aggregate({ resource: resource.name, filters })).count };
     }),
   );
   const [left, right] = counted;
   if (left === undefined || right === undefined) return undefined;
+  // "More open invoices in July than in August": open ones there, too?
+  if (left.fields !== right.fields && Math.max(left.said.length, right.said.length) > 1)
+    return noAnswer('This can be read in two ways. Write the same kinds of conditions on both sides of "than".');
   const isSo = parts['way'] === 'more' ? left.count > right.count : left.count < right.count;
   const side = ({ count, said }: typeof left): string => `${count}${said.length === 0 ? '' : ` where ${said.join(' and ')}`}`;
-  return `${isSo ? 'Yes' : 'No'}: ${side(left)}, against ${side(right)}.`;
+  return answer(`${isSo ? 'Yes' : 'No'}: ${side(left)}, against ${side(right)}.`);
 }
 
 /** `isAnswer` is false where it declines or asks back. */
@@ -97,7 +103,7 @@ export async function replyTo(data: Data, question: string, today: string): Prom
   const described = names.find((name) => isAboutOne(marked, name));
   if (described !== undefined) return answer(await describeOne(data, await known.load(described)));
   const compared = await compare(known, marked, mentioned);
-  if (compared !== undefined) return answer(compared);
+  if (compared !== undefined) return compared;
   const found: Attempt = mentioned.length === 0 ? { unread: '' } : await read(known, marked, mentioned);
   if ('reading' in found) return answer(await answerReading(data, found.reading));
   if ('question' in found) return noAnswer(found.question);

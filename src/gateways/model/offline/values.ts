@@ -1,7 +1,21 @@
 // Conditions whose words are values in the data: a status, a customer, a number. Each is looked for there; what no record holds is
 // only taken for a value where the question names its field.
 import { type Field, identityFields } from './catalog.ts';
-import { AskBack, addFilter, type Draft, fieldsAt, type Groups, listed, NotRead, quoted, rule, takeAll, valueAt } from './draft.ts';
+import type { Data } from './data.ts';
+import {
+  AskBack,
+  addFilter,
+  type Condition,
+  type Draft,
+  fieldsAt,
+  type Groups,
+  listed,
+  NotRead,
+  quoted,
+  rule,
+  takeAll,
+  valueAt,
+} from './draft.ts';
 import { escapeForPattern, otherWords } from './language.ts';
 
 /** A field with no more values than this is one of states or kinds, whose values are words of questions. */
@@ -11,6 +25,40 @@ const mostLookedAt = 100;
 const takesEquals = ({ kind, name, filters }: Field): boolean => kind !== 'day' && filters.has(name);
 const fitsNumber = (value: string): boolean => /^-?\d+(\.\d+)?$/.test(value);
 
+/** Codes are mostly written so; without a filter for parts of a text no other spelling can be looked for. */
+async function inCapitals(
+  { data, resource }: Pick<Draft, 'data' | 'resource'>,
+  { name }: Field,
+  value: string,
+): Promise<readonly string[]> {
+  const capitals = value.toUpperCase();
+  if (capitals === value) return [];
+  const { count } = await data.aggregate({ resource: resource.name, filters: { [name]: capitals } });
+  return count > 0 ? [capitals] : [];
+}
+
+/** Of a field of states, those that the value stands for: `Open` for `Invoice : Open`. */
+async function stateMatches({ data, resource }: Draft, fields: readonly Field[], value: string): Promise<readonly Match[]> {
+  const found = await Promise.all(
+    fields
+      .filter(({ kind, name }) => kind === 'text' && !identityFields(resource).some((field) => field.name === name))
+      .map(async (field) => ({ field, values: statesCalled(await valuesOf(data, resource.name, field), value) })),
+  );
+  return found.filter(({ values }) => values.length > 0);
+}
+
+const statesCalled = (values: readonly string[], value: string): readonly string[] =>
+  values.filter(
+    (known) => known.toLowerCase() === value.toLowerCase() || (wordsOfState(value) !== '' && wordsOfState(known) === wordsOfState(value)),
+  );
+
+/** All values of a field that has few; none of one that has many. */
+async function valuesOf(data: Data, resource: string, field: Field): Promise<readonly string[]> {
+  const { totalGroups, groups } = await data.groups({ resource, filters: {}, groupBy: field.name, limit: mostStates });
+  const values = groups.map(({ value }) => value).filter((value): value is string => typeof value === 'string' && value.trim() !== '');
+  return totalGroups <= mostStates ? values : [];
+}
+
 /** How the data spell this value of the field, whatever the case; empty when there is none. */
 async function spellings({ data, resource }: Draft, field: Field, value: string): Promise<readonly string[]> {
   if (field.kind === 'boolean') return value === 'true' || value === 'false' ? [value] : [];
@@ -18,7 +66,9 @@ async function spellings({ data, resource }: Draft, field: Field, value: string)
   const { count } = await data.aggregate({ resource: resource.name, filters: { [field.name]: value } });
   if (count > 0) return [value];
   const folded = `${field.name}_contains`;
-  if (field.kind !== 'text' || !field.filters.has(folded) || [...value].length < 3) return [];
+  if (field.kind !== 'text') return [];
+  if (!field.filters.has(folded)) return inCapitals({ data, resource }, field, value);
+  if ([...value].length < 3) return [];
   const near = await data.groups({ resource: resource.name, filters: { [folded]: value }, groupBy: field.name, limit: mostLookedAt });
   return near.groups.map((group) => String(group.value)).filter((text) => text.toLowerCase() === value.toLowerCase());
 }
@@ -30,11 +80,11 @@ async function matches(draft: Draft, fields: readonly Field[], value: string): P
   return found.filter(({ values }) => values.length > 0);
 }
 
-function addValue(draft: Draft, { field, values }: Match, isNot = false): void {
+function addValue(draft: Draft, { field, values }: Match, isNot = false): Condition {
   const parameter = isNot ? `${field.name}_not` : field.name;
   if (!field.filters.has(parameter)) throw new AskBack(`This version has no filter for what ${field.name} is${isNot ? ' not' : ''}.`);
   const [first = '', ...others] = values;
-  addFilter(
+  return addFilter(
     draft,
     parameter,
     others.length === 0 ? first : values,
@@ -50,7 +100,8 @@ async function takeNamed(draft: Draft, mark: string, value: string, isNot: boole
     if (first?.kind === 'lines' || first?.kind === 'day') return undefined;
     throw new AskBack(`This version has no filter for ${first?.name ?? 'that'}.`);
   }
-  const found = await matches(draft, fields, value);
+  const literal = await matches(draft, fields, value);
+  const found = literal.length > 0 ? literal : await stateMatches(draft, fields, value);
   const [match, ...others] = found;
   if (others.length > 0) throw new AskBack(`${quoted(value)} occurs as ${listed(found.map(({ field }) => field))}: which is meant?`);
   if (match !== undefined) addValue(draft, match, isNot);
@@ -83,8 +134,8 @@ async function takeRecord(draft: Draft): Promise<void> {
     const [first] = tried;
     if (first === undefined) return undefined;
     // Nothing has it under any of these, so each of them leads to the same: nothing.
-    if (match === undefined) addFilter(draft, first.name, value, `${listed(tried)} is ${quoted(value)}`);
-    else addValue(draft, match);
+    draft.record =
+      match === undefined ? addFilter(draft, first.name, value, `${listed(tried)} is ${quoted(value)}`) : addValue(draft, match);
     draft.isSingle = true;
     return '<r>';
   });
@@ -107,13 +158,7 @@ async function takeStates(draft: Draft): Promise<void> {
   // What names records has as many values as there are records.
   const names = new Set(['id', ...identityFields(resource).map(({ name }) => name)]);
   const fields = resource.fields.filter((field) => field.kind === 'text' && takesEquals(field) && !names.has(field.name));
-  const perField = await Promise.all(
-    fields.map(async (field) => {
-      const { totalGroups, groups } = await data.groups({ resource: resource.name, filters: {}, groupBy: field.name, limit: mostStates });
-      const values = groups.map(({ value }) => value).filter((value): value is string => typeof value === 'string' && value.trim() !== '');
-      return totalGroups <= mostStates ? statesOf(field, values) : [];
-    }),
-  );
+  const perField = await Promise.all(fields.map(async (field) => statesOf(field, await valuesOf(data, resource.name, field))));
   const states = perField.flat().sort((a, b) => b.words.length - a.words.length);
   for (const state of states) await takeState(draft, states, state);
   // The first word stands for a state, as `paid` for `Paid In Full`, where no other state begins so.
@@ -137,6 +182,17 @@ const wordsOfState = (value: string): string =>
     .replaceAll(/[^\p{L}\d]+/gu, ' ')
     .trim();
 
+/**
+ * Whether a day tells when the state began: "were paid by CUST12415 in August", "in August, how many were paid". One of the record
+ * itself stands with it, as in "paid invoices in August" and "invoices in August that were paid".
+ */
+function isDatedState(text: string, after: string): boolean {
+  const isBeforeRecord = /^ (?:(?!and |<~)[^ ]+ )*?<[rR]> /.test(after);
+  return (
+    !isBeforeRecord && (/^(?: (?!and |with |that |which |whose )[^ ]+)*? <~d>/.test(after) || /^ (?:in |on |during )?<~d> /.test(text))
+  );
+}
+
 async function takeState(draft: Draft, all: readonly State[], { field, values, words }: State): Promise<void> {
   const pattern = rule(`(?:{F:f} {glue})?(?<not>(?:not|non) )?${escapeForPattern(words)}`);
   const others = all.filter((other) => other.words === words && other.field !== field).map((other) => other.field);
@@ -144,7 +200,7 @@ async function takeState(draft: Draft, all: readonly State[], { field, values, w
     if (f !== undefined && !fieldsAt(draft, f).includes(field)) return undefined;
     if (f === undefined && others.length > 0) throw new AskBack(`"${words}" occurs as ${listed([field, ...others])}: which is meant?`);
     // "paid in August" asks when it became so, which a date of the record doesn't tell.
-    if (/^ <~d>/.test(after))
+    if (isDatedState(draft.text, after))
       throw new AskBack(
         `When ${field.name} became ${values.map(quoted).join(' or ')} is not known here. Ask for ${words} ${draft.resource.many} of that time instead.`,
       );
@@ -185,8 +241,12 @@ export async function takeValues(draft: Draft): Promise<void> {
   await takeCalled(draft);
   await takeAll(
     draft,
-    rule('(?:by (?:the )?)?{F:f} (?:(?:is|are|was|were|of|equals|the|called|named) )*(?<not>not )?(?<v><[qcn]\\d+>|true|false)'),
-    ({ f = '', v = '', not }) => takeNamed(draft, f, v.startsWith('<') ? valueAt(draft, v) : v, not !== undefined),
+    rule('(?:by (?:the )?)?{F:f} (?<glue>(?:(?:is|are|was|were|of|equals|the|called|named) )*)(?<not>not )?(?<v><[qcn]\\d+>|true|false)'),
+    async ({ f = '', glue = '', v = '', not }, after) => {
+      // In "the total of the 3 largest invoices" the number is none of a total.
+      if (v.startsWith('<n') && /\b(?:of|the) /.test(glue) && /^ (?:[^ <]+ ){0,2}<[rR]>/.test(after)) return undefined;
+      return takeNamed(draft, f, v.startsWith('<') ? valueAt(draft, v) : v, not !== undefined);
+    },
   );
   await takeStates(draft);
   await takeReference(draft);
