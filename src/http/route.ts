@@ -150,7 +150,10 @@ const nothing = z.strictObject({});
 /** How many problems one answer names. */
 const mostDetails = 100;
 
-/** What schemas let through: texts that no database column holds (NUL and halves of surrogate pairs), and a name that they overlook. A loop, because nesting may be deeper than the stack. */
+/**
+ * What schemas let through: texts that no database column holds (NUL and halves of surrogate pairs), and a name that they overlook. A
+ * loop, because nesting may be deeper than the stack.
+ */
 function overlooked(raw: unknown): ErrorDetail[] {
   const found: ErrorDetail[] = [];
   const waiting: { value: unknown; path: PropertyKey[] }[] = [{ value: raw, path: [] }];
