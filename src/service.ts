@@ -38,20 +38,21 @@ async function ensureDatabase(server: EmbeddedDatabase['connection'], name: stri
   }
 }
 
-/** The database at DATABASE_URL, or one of our own under the data directory; migrated. */
+/** The database at DATABASE_URL, or one of our own under the data directory; migrated, unless `prepare` does something else. */
 export async function openDatabase(
   config: Pick<Config, 'DATABASE_URL' | 'WAREHOUSE_URL' | 'DATA_DIR'>,
   onProgress: (step: string) => void = () => undefined,
+  prepare: (address: Address) => Promise<unknown> = migrate,
 ): Promise<OpenDatabase> {
   if (config.DATABASE_URL !== undefined) {
-    await migrate(config.DATABASE_URL);
+    await prepare(config.DATABASE_URL);
     return { control: config.DATABASE_URL, data: config.WAREHOUSE_URL ?? config.DATABASE_URL, embedded: undefined };
   }
   const embedded = await startEmbedded(config.DATA_DIR, { onProgress });
   try {
     await ensureDatabase(embedded.connection, database);
     const address = { ...embedded.connection, database };
-    await migrate(address);
+    await prepare(address);
     return { control: address, data: address, embedded };
   } catch (error) {
     await embedded.stop();

@@ -22,7 +22,10 @@ const exactTypes = {
 
 const addressParts = (address: Address): PoolConfig => (typeof address === 'string' ? { connectionString: address } : { ...address });
 
-export function poolConfig(address: Address, role: 'portal_service' | null, extra: PoolConfig = {}): PoolConfig {
+/** What a connection works as; null stays whoever logged in. `portal_owner` sees every organization: for operators' commands alone. */
+type Role = 'portal_service' | 'portal_owner' | null;
+
+export function poolConfig(address: Address, role: Role, extra: PoolConfig = {}): PoolConfig {
   return {
     ...addressParts(address),
     types: exactTypes as PoolConfig['types'],
@@ -37,7 +40,7 @@ export function poolConfig(address: Address, role: 'portal_service' | null, extr
 const nothing = () => undefined;
 const silent = { warn: nothing, error: nothing, deprecate: nothing, debug: nothing };
 
-export function openKnex(address: Address, role: 'portal_service' | null, max: number): Knex {
+export function openKnex(address: Address, role: Role, max: number): Knex {
   return knexModule({
     client: 'pg',
     connection: poolConfig(address, role) as Knex.PgConnectionConfig,

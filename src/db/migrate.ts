@@ -1,7 +1,8 @@
 // Brings a database to this version's state. Several processes may start at once: the first one works, the others wait.
+import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Knex } from 'knex';
-import { type Address, checkServer, explainDatabase, openKnex } from './connect.ts';
+import { type Address, checkServer, explainDatabase, openKnex, UnfitDatabase } from './connect.ts';
 
 const directory = fileURLToPath(new URL('../../migrations', import.meta.url));
 /** Any number that nothing else locks; shared by every process of every version. */
@@ -12,6 +13,29 @@ const databaseGrants = `do $$ begin
   execute format('grant create, connect on database %I to portal_owner', current_database());
   execute format('grant create, connect on database %I to portal_service', current_database());
 end $$`;
+
+/**
+ * Changes nothing: throws UnfitDatabase unless the database is in this version's state, so that a command never migrates a database that a
+ * service of another version works on.
+ */
+export async function assertMigrated(address: Address): Promise<void> {
+  const knex = openKnex(address, null, 1);
+  try {
+    await checkServer(knex);
+    const wanted = (await readdir(directory)).filter((name) => name.endsWith('.ts')).sort();
+    const { rows } = await knex.raw<{ rows: { there: boolean }[] }>("select to_regclass('public.knex_migrations') is not null as there");
+    const done = rows[0]?.there === true ? await knex('knex_migrations').orderBy('name').pluck<string[]>('name') : [];
+    if (JSON.stringify(done) === JSON.stringify(wanted)) return;
+    const said = done.some((name) => !wanted.includes(name)) ? 'a newer version' : done.length === 0 ? 'no version' : 'an older version';
+    throw new UnfitDatabase(
+      `The database was prepared by ${said} of this service: run the command with the version that serves, or start this one first`,
+    );
+  } catch (error) {
+    throw explainDatabase(error);
+  } finally {
+    await knex.destroy();
+  }
+}
 
 /** Says how many migrations ran. Throws UnfitDatabase for a server that can't be used. */
 export async function migrate(address: Address): Promise<{ applied: number }> {

@@ -2,6 +2,7 @@
 // credential and route. 401, 403, 429 and 5xx are never stored: trying again is then the right thing to do.
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Knex } from 'knex';
 import type { CallerCtx } from '../core/ctx.ts';
 import { AppError, invalid } from '../core/errors.ts';
 import { inTransaction, type Tx } from '../db/transaction.ts';
@@ -170,3 +171,7 @@ export async function streamOnce(
   });
   return replayed ? answer : null;
 }
+
+/** Forgets requests that had begun by then and have no answer yet: they may be made again. For the owner of the tables alone. */
+export const forgetBegunRequests = (owner: Knex, before: Date): Promise<number> =>
+  owner('idempotency_keys').whereNull('status').where('created_at', '<=', before).delete();

@@ -94,7 +94,8 @@ async function settleWaiting(ctx: TenantCtx, lease: Lease, row: RunRow, { error,
 }
 
 type Failing = Extract<Verdict, { kind: 'fail' }>;
-async function settleFailed(ctx: TenantCtx, lease: Lease, row: RunRow, { error, pause }: Failing): Promise<void> {
+/** Clears away what the run staged and ends it; what turns out to have been published ends as it came out. */
+export async function settleFailed(ctx: TenantCtx, lease: Lease, row: RunRow, { error, pause }: Failing): Promise<void> {
   // Only the warehouse knows whether the COMMIT whose answer was lost took place. Unless it can be asked, nothing is decided.
   const outcome = await discard(ctx, lease.runId);
   if (outcome !== null) return copyOutcome(ctx, lease, row, outcome);

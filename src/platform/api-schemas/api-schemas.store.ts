@@ -212,3 +212,7 @@ export const findReport = async (tx: Tx, organizationId: string, id: string, rev
 
 export const deleteReport = (tx: Tx, organizationId: string, id: string) =>
   tx('publication_reports').where({ organization_id: organizationId, api_schema_id: id }).delete();
+
+/** Leaves out the next labels, which versions may have had that a restored database knows nothing of. */
+export const skipVersionLabels = (tx: Tx, organizationId: string, labels: number) =>
+  tx('organizations').where({ id: organizationId }).increment('last_schema_version', labels);
