@@ -17,15 +17,16 @@ const list = z
       .map((item) => item.trim())
       .filter((item) => item !== ''),
   );
-const whole = (min: number, max: number, fallback: number) => {
+const wholeOrNone = (min: number, max: number) => {
   const message = `must be a whole number from ${min} to ${max}`;
   return z
     .string()
     .regex(/^\d{1,9}$/, message)
     .transform(Number)
     .refine((value) => value >= min && value <= max, message)
-    .default(fallback);
+    .optional();
 };
+const whole = (min: number, max: number, fallback: number) => wholeOrNone(min, max).unwrap().default(fallback);
 /** What Express takes: how many proxies stand in front, or which addresses they have. */
 const trustedProxies = z.string().transform((text, problem): boolean | number | string => {
   if (text === 'true' || text === 'false') return text === 'true';
@@ -74,6 +75,10 @@ export const Environment = z.object({
   NODE_ENV: z.enum(['development', 'test', 'production']).default('development'),
   HOST: z.string().min(1).default('127.0.0.1'),
   PORT: whole(0, 65_535, 8080),
+  METRICS_HOST: z.string().min(1).default('127.0.0.1'),
+  METRICS_PORT: wholeOrNone(0, 65_535),
+  SHUTDOWN_SECONDS: whole(1, 3_600, 25),
+  SHUTDOWN_DRAIN_SECONDS: whole(0, 600, 0),
   PUBLIC_URL: origin.optional(),
   DATA_DIR: z.string().min(1).default('.data'),
   DATABASE_URL: postgresUrl.optional(),
@@ -168,6 +173,11 @@ function crossChecks(given: Readonly<Record<string, string>>): string[] {
     if (given['AGENT_MODELS']?.includes(provider) === true && !has(needed)) problems.push(`AGENT_MODELS: ${provider}… needs ${needed}`);
   if (has('OPENAI_COMPATIBLE_API_KEY') && !has('OPENAI_COMPATIBLE_URL'))
     problems.push('OPENAI_COMPATIBLE_API_KEY: needs OPENAI_COMPATIBLE_URL beside it');
+  const [drain, all] = (['SHUTDOWN_DRAIN_SECONDS', 'SHUTDOWN_SECONDS'] as const).map((name) =>
+    Environment.shape[name].safeParse(given[name]),
+  );
+  if (drain?.data !== undefined && all?.data !== undefined && drain.data >= all.data)
+    problems.push('SHUTDOWN_DRAIN_SECONDS: must be less than SHUTDOWN_SECONDS');
   if (has('WAREHOUSE_URL') && !has('DATABASE_URL')) problems.push('WAREHOUSE_URL: needs DATABASE_URL beside it');
   return problems;
 }

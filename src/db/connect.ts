@@ -71,6 +71,28 @@ export function openDb(control: Address, data: Address, sizes: PoolSizes, readTi
   };
 }
 
+/** Milliseconds. */
+const operatorsWait = 2_000;
+
+/**
+ * For what an operator asks of the process while everything else may be busy: two connections that nothing else takes, once made kept, and
+ * no question that lasts. A question that is not answered in time, by a server that stands still say, costs its connection.
+ */
+export function openOperatorsPool(address: Address): Pool {
+  const pool = new Pool(
+    poolConfig(address, 'portal_service', {
+      max: 2,
+      idleTimeoutMillis: 0,
+      connectionTimeoutMillis: operatorsWait,
+      statement_timeout: operatorsWait,
+      query_timeout: operatorsWait + 500,
+    }),
+  );
+  pool.on('error', nothing);
+  pool.on('connect', (client) => client.on('error', nothing));
+  return pool;
+}
+
 export class UnfitDatabase extends Error {
   override readonly name = 'UnfitDatabase';
 }

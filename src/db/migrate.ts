@@ -1,4 +1,5 @@
 // Brings a database to this version's state. Several processes may start at once: the first one works, the others wait.
+import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Knex } from 'knex';
 import { type Address, checkServer, explainDatabase, openKnex } from './connect.ts';
@@ -7,10 +8,17 @@ const directory = fileURLToPath(new URL('../../migrations', import.meta.url));
 /** Any number that nothing else locks; shared by every process of every version. */
 const migrationLock = 7_205_119_204;
 
-/** Rights on the database itself: neither a clone nor a restored dump carries them, so they are given at every start. */
+/** Of this code, in order. */
+export const migrationNames = async (): Promise<string[]> => (await readdir(directory)).filter((name) => name.endsWith('.ts')).sort();
+
+/**
+ * Rights on the database itself: neither a clone nor a restored dump carries them, so they are given at every start. And on what knex
+ * made, which says whether the database fits the code.
+ */
 const databaseGrants = `do $$ begin
   execute format('grant create, connect on database %I to portal_owner', current_database());
   execute format('grant create, connect on database %I to portal_service', current_database());
+  grant select on public.knex_migrations to portal_service;
 end $$`;
 
 /** Says how many migrations ran. Throws UnfitDatabase for a server that can't be used. */

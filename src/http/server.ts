@@ -41,6 +41,10 @@ function answerText(error: AppError, requestId: string): string {
   ].join('\r\n');
 }
 
+/** What is known of the connections of a server, for closing it. */
+type Connections = { readonly open: Set<Duplex>; readonly underWay: WeakMap<Duplex, Exchange> };
+const connectionsOf = new WeakMap<Server, Connections>();
+
 type Exchange = { readonly req: IncomingMessage; readonly res: ServerResponse };
 
 /** Not listening yet, and answering nothing until `serveBy`. */
@@ -54,6 +58,12 @@ export function openServer(
   /** The last request of each connection, for as long as it is not answered. */
   const underWay = new WeakMap<Duplex, Exchange>();
   const refused = new WeakSet<Duplex>();
+  const open = new Set<Duplex>();
+  connectionsOf.set(server, { open, underWay });
+  server.on('connection', (socket) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+  });
   const note = (req: IncomingMessage, res: ServerResponse): void => {
     const { socket } = req;
     const exchange = { req, res };
@@ -92,4 +102,43 @@ export function openServer(
 export function serveBy(server: Server, app: RequestListener): void {
   server.on('request', app);
   server.on('checkExpectation', app);
+}
+
+const sweepEveryMs = 50;
+/** A request whose headers are still on their way has so long to arrive. */
+const arrivalMs = 1_000;
+
+/**
+ * Takes nothing new and answers what is under way, as the last on its connection. Connections on which nothing is asked are closed,
+ * whether or not their callers meant to use them again; at the deadline all are. Resolves when none is left, with how many requests
+ * were cut.
+ */
+export async function closeServer(server: Server, deadline: AbortSignal): Promise<{ readonly cut: number }> {
+  const { open, underWay } = connectionsOf.get(server) ?? { open: new Set(), underWay: new WeakMap() };
+  const waiting = (): Duplex[] => [...open].filter((socket) => underWay.has(socket));
+  const last = (_req: IncomingMessage, res: ServerResponse): void => {
+    res.shouldKeepAlive = false;
+  };
+  server.prependListener('request', last);
+  server.prependListener('checkExpectation', last);
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  for (const socket of waiting()) {
+    const res = underWay.get(socket)?.res;
+    if (res?.headersSent === false) res.shouldKeepAlive = false;
+  }
+  const sweep = setInterval(() => server.closeIdleConnections(), sweepEveryMs);
+  const silent = setTimeout(() => {
+    for (const socket of open) if (!underWay.has(socket)) socket.destroy();
+  }, arrivalMs);
+  let cut = 0;
+  const cutOff = (): void => {
+    cut = waiting().length;
+    server.closeAllConnections();
+  };
+  if (deadline.aborted) cutOff();
+  else deadline.addEventListener('abort', cutOff, { once: true });
+  await closed;
+  clearInterval(sweep);
+  clearTimeout(silent);
+  return { cut };
 }

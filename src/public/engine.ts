@@ -52,3 +52,10 @@ export function openEngine(ctx: Ctx): Engine {
 
 /** The one that the process has opened, or the first. */
 export const engineOf = (ctx: Ctx): Engine => engines.get(ctx.db) ?? openEngine(ctx);
+
+/** For the end of the process: nobody waits any more to begin an export or another long read. */
+export function endWaiting(ctx: Pick<Ctx, 'db'>): void {
+  const engine = engines.get(ctx.db);
+  engine?.exports.turns.close();
+  engine?.freeReads.close();
+}

@@ -9,6 +9,7 @@ import type { Usage } from './usage.ts';
 export { readAvailable } from './available.ts';
 export { type Available, bindDocument, sourceOf } from './bind.ts';
 export { type Change, compareVersions } from './compare.ts';
+export { endWaiting } from './engine.ts';
 export { indexesOf } from './indexes.ts';
 export { describeVersion } from './openapi.ts';
 export { type Proof, proveVersion } from './prove.ts';

@@ -8,16 +8,20 @@ export type Turns = {
    * many wait, or the wait took too long.
    */
   take(owner: string, signal: AbortSignal): Promise<(() => void) | undefined>;
+  /** The process stops: whoever waits, or comes from now on, is answered 503. */
+  close(): void;
+  count(): { readonly running: number; readonly waiting: number };
 };
 
 export type TurnLimits = { readonly running: number; readonly waiting: number; readonly limitMs: number };
 
 const retryAfterSeconds = 30;
 
-type Waiting = { readonly owner: string; begin(): void };
+type Waiting = { readonly owner: string; begin(): void; refuse(): void };
 /** What an owner who runs or waits has; `last` counts up with each turn that begins. */
 type Share = { running: number; waiting: number; last: number };
 
+const stopping = () => unavailable('The service is stopping', 2);
 const half = (count: number): number => Math.ceil(count / 2);
 const before = (one: Share, other: Share): boolean =>
   one.running < other.running || (one.running === other.running && one.last < other.last);
@@ -26,6 +30,7 @@ const before = (one: Share, other: Share): boolean =>
 export function openTurns({ running, waiting, limitMs }: TurnLimits, what = 'exports'): Turns {
   let taken = 0;
   let begun = 0;
+  let closed = false;
   const shares = new Map<string, Share>();
   const queue = new Set<Waiting>();
 
@@ -77,6 +82,10 @@ export function openTurns({ running, waiting, limitMs }: TurnLimits, what = 'exp
           leave();
           resolve(end);
         },
+        refuse: () => {
+          leave();
+          reject(stopping());
+        },
       };
       queue.add(place);
       change(owner, { waiting: shareOf(owner).waiting + 1 });
@@ -85,9 +94,15 @@ export function openTurns({ running, waiting, limitMs }: TurnLimits, what = 'exp
   return {
     take(owner, signal) {
       if (signal.aborted) return Promise.resolve(undefined);
+      if (closed) return Promise.reject(stopping());
       if (mayRun(owner)) return Promise.resolve(begin(owner));
       if (queue.size < waiting && shareOf(owner).waiting < half(waiting)) return wait(owner, signal);
       return Promise.reject(unavailable(`Too many ${what} are under way; try again later`, retryAfterSeconds));
     },
+    close() {
+      closed = true;
+      for (const place of [...queue]) place.refuse();
+    },
+    count: () => ({ running: taken, waiting: queue.size }),
   };
 }
