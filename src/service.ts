@@ -81,7 +81,7 @@ export async function openCtx(config: Config, opened: OpenDatabase, log: Log = o
   const db = openDb(
     opened.control,
     opened.data,
-    { control: config.CONTROL_POOL_SIZE, data: config.DATA_POOL_SIZE, exports: config.EXPORT_POOL },
+    { control: config.CONTROL_POOL_SIZE, lookups: config.LOOKUP_POOL_SIZE, data: config.DATA_POOL_SIZE, exports: config.EXPORT_POOL },
     config.settings.readTimeoutMs,
   );
   const ctx: Ctx = {
@@ -123,7 +123,7 @@ const reachable = (address: string): string => (address === '0.0.0.0' ? '127.0.0
 export async function startService(config: Config, opened: OpenDatabase, log?: Log): Promise<Service> {
   const { ctx, close } = await openCtx(config, opened, log);
   const messages = openMessages();
-  const server = openServer(ctx.log, messages);
+  const server = openServer(ctx.log, messages, { maxConnections: config.HTTP_CONNECTIONS });
   try {
     const { address, port, family } = await listen(server, config.HOST, config.PORT);
     const host = family === 'IPv6' ? `[${reachable(address)}]` : reachable(address);
