@@ -84,7 +84,7 @@ export async function openCtx(config: Config, opened: OpenDatabase, log: Log = o
   const db = openDb(
     opened.control,
     opened.data,
-    { control: config.CONTROL_POOL_SIZE, data: config.DATA_POOL_SIZE, exports: config.EXPORT_POOL },
+    { control: config.CONTROL_POOL_SIZE, lookups: config.LOOKUP_POOL_SIZE, data: config.DATA_POOL_SIZE, exports: config.EXPORT_POOL },
     config.settings.readTimeoutMs,
   );
   const ctx: Ctx = {
@@ -169,7 +169,7 @@ async function stopServing(
 export async function startService(config: Config, opened: OpenDatabase, log?: Log): Promise<Service> {
   const { ctx, close } = await openCtx(config, opened, log);
   const messages = openMessages();
-  const server = openServer(ctx.log, messages);
+  const server = openServer(ctx.log, messages, { maxConnections: config.HTTP_CONNECTIONS });
   const operators = openOperators(config, opened);
   const migrations = await migrationNames();
   const closeAll = () => Promise.all([close(), operators.close()]);

@@ -5,14 +5,38 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import type { Duplex } from 'node:stream';
 import { AppError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
+import { lingerMs, type TakeLimits, watchAnswers } from './connections.ts';
 import { errorBody } from './errors.ts';
 import type { Messages } from './messages.ts';
 
-type Times = { readonly keepAliveTimeout: number; readonly headersTimeout: number; readonly requestTimeout: number };
-/** Milliseconds. */
-const usualTimes: Times = { keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 60_000 };
-/** How long a refused caller may go on sending: a connection that is closed on unread bytes is reset, and the answer lost with it. */
-const lingerMs = 1_000;
+/** Times in milliseconds. */
+export type ServerLimits = TakeLimits & {
+  readonly maxConnections: number;
+  /** How long a connection may rest between requests. */
+  readonly keepAliveTimeout: number;
+  /** How long the first line and the headers may take, from the connection or the end of the request before. */
+  readonly headersTimeout: number;
+  /** How long a whole request may take to come in. */
+  readonly requestTimeout: number;
+  /** How often it is looked for those who took longer. */
+  readonly connectionsCheckingInterval: number;
+  /** Bytes of the first line and the headers together. */
+  readonly maxHeaderSize: number;
+};
+
+const usual: ServerLimits = {
+  maxConnections: 10_000,
+  keepAliveTimeout: 65_000,
+  headersTimeout: 20_000,
+  requestTimeout: 60_000,
+  connectionsCheckingInterval: 5_000,
+  maxHeaderSize: 16_384,
+  lookEveryMs: 5_000,
+  takeMs: 60_000,
+  slowestBytesPerSecond: 16_384,
+};
+/** The system asks connections that say nothing whether anyone is there, so that those whose caller vanished end. */
+const askQuiet = { keepAlive: true, keepAliveInitialDelay: 60_000 };
 
 const refuse = (message: string, code: string, status?: 408 | 413 | 431): AppError =>
   new AppError('BAD_REQUEST', message, { details: [{ path: '', code, message }], ...(status !== undefined && { status }) });
@@ -48,13 +72,12 @@ const connectionsOf = new WeakMap<Server, Connections>();
 type Exchange = { readonly req: IncomingMessage; readonly res: ServerResponse };
 
 /** Not listening yet, and answering nothing until `serveBy`. */
-export function openServer(
-  log: Log,
-  messages: Partial<Messages> = {},
-  times: Times & { readonly connectionsCheckingInterval?: number } = usualTimes,
-): Server {
+export function openServer(log: Log, messages: Partial<Messages> = {}, given: Partial<ServerLimits> = {}): Server {
+  const { lookEveryMs, takeMs, slowestBytesPerSecond, maxConnections, ...times } = { ...usual, ...given };
   // Host is asked for by the application, which answers as it does everything.
-  const server = createServer({ ...messages, ...times, requireHostHeader: false });
+  const server = createServer({ ...messages, ...times, ...askQuiet, requireHostHeader: false });
+  server.maxConnections = maxConnections;
+  const answers = watchAnswers(server, log, { lookEveryMs, takeMs, slowestBytesPerSecond });
   /** The last request of each connection, for as long as it is not answered. */
   const underWay = new WeakMap<Duplex, Exchange>();
   const refused = new WeakSet<Duplex>();
@@ -68,7 +91,9 @@ export function openServer(
     const { socket } = req;
     const exchange = { req, res };
     underWay.set(socket, exchange);
+    answers.begun(res);
     res.once('close', () => {
+      answers.closed(res);
       if (underWay.get(socket) === exchange) underWay.delete(socket);
     });
   };
