@@ -1,6 +1,7 @@
 // The composition root: from opened resources to an Express application and a scheduler. It decides what is mounted where.
 import express, { type Express } from 'express';
 import type { Ctx } from './core/ctx.ts';
+import { recurring } from './core/recurring.ts';
 import { sessionCookie } from './http/authenticate.ts';
 import { errorHandler, unknownAddress } from './http/errors.ts';
 import type { StreamOptions } from './http/event-stream.ts';
@@ -92,13 +93,9 @@ const pruneEveryMs = 3_600_000;
 
 /** Takes away what nobody asks for any more; another process doing the same does no harm. */
 async function prune(ctx: Ctx, stopping: AbortSignal): Promise<void> {
-  try {
-    await ctx.db.control.raw('select prune_expired(), prune_subscriptions(), prune_mails(), prune_drift_events(), prune_api_key_usage()');
-    await pruneTombstones(ctx, stopping);
-    await tendAllIndexes(ctx, stopping);
-  } catch (error) {
-    ctx.log.warn({ err: error }, 'expired rows could not be taken away');
-  }
+  await ctx.db.control.raw('select prune_expired(), prune_subscriptions(), prune_mails(), prune_drift_events(), prune_api_key_usage()');
+  await pruneTombstones(ctx, stopping);
+  await tendAllIndexes(ctx, stopping);
 }
 
 /**
@@ -113,26 +110,17 @@ export async function startBackground(ctx: Ctx): Promise<Background> {
   const certificates = startCertificateWatch(ctx);
   const agents = startAgentWork(ctx);
   const subscriptions = startSubscriptions(ctx);
-  const stopping = new AbortController();
-  let pruning = prune(ctx, stopping.signal);
-  const hourly = setInterval(() => {
-    pruning = prune(ctx, stopping.signal);
-  }, pruneEveryMs);
+  const pruning = recurring(
+    pruneEveryMs,
+    (stopping) => prune(ctx, stopping),
+    (error) => ctx.log.warn({ err: error }, 'expired rows could not be taken away'),
+  );
+  void pruning.tick();
+  const all = [scheduler, subscriptions, mailSender, domainChecks, certificates, agents, pruning];
   return {
     scheduler,
     stop: async () => {
-      clearInterval(hourly);
-      stopping.abort();
-      const ends = [
-        scheduler.stop(),
-        subscriptions.stop(),
-        mailSender.stop(),
-        domainChecks.stop(),
-        certificates.stop(),
-        agents.stop(),
-        stopPublications(ctx),
-      ];
-      await Promise.all([pruning, ...ends]);
+      await Promise.all([...all.map((each) => each.stop()), stopPublications(ctx)]);
     },
   };
 }

@@ -10,10 +10,11 @@ import type { Permission } from './permissions.ts';
 import type { Settings } from './settings.ts';
 
 /**
- * The doors to PostgreSQL: `control` for schema public, the queue and DDL; `data` for the tenants' schemas `wh_…`; `exports` for
- * reads of those that may last minutes, so that they never take a connection from the short ones.
+ * The doors to PostgreSQL: `control` for schema public, the queue and DDL; `lookups` for what the public interface asks of schema
+ * public, so that its callers never take a connection from anyone else; `data` for the tenants' schemas `wh_…`; `exports` for reads
+ * of those that may last minutes, so that they never take a connection from the short ones.
  */
-export type Db = { readonly control: Knex; readonly data: Pool; readonly exports: Pool };
+export type Db = { readonly control: Knex; readonly lookups: Knex; readonly data: Pool; readonly exports: Pool };
 
 export type Ctx = {
   readonly db: Db;

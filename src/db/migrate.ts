@@ -8,10 +8,17 @@ const directory = fileURLToPath(new URL('../../migrations', import.meta.url));
 /** Any number that nothing else locks; shared by every process of every version. */
 const migrationLock = 7_205_119_204;
 
-/** Rights on the database itself: neither a clone nor a restored dump carries them, so they are given at every start. */
+/** Of this code, in order. */
+export const migrationNames = async (): Promise<string[]> => (await readdir(directory)).filter((name) => name.endsWith('.ts')).sort();
+
+/**
+ * Rights on the database itself: neither a clone nor a restored dump carries them, so they are given at every start. And on what knex
+ * made, which says whether the database fits the code.
+ */
 const databaseGrants = `do $$ begin
   execute format('grant create, connect on database %I to portal_owner', current_database());
   execute format('grant create, connect on database %I to portal_service', current_database());
+  grant select on public.knex_migrations to portal_service;
 end $$`;
 
 /**
@@ -22,9 +29,9 @@ export async function assertMigrated(address: Address): Promise<void> {
   const knex = openKnex(address, null, 1);
   try {
     await checkServer(knex);
-    const wanted = (await readdir(directory)).filter((name) => name.endsWith('.ts')).sort();
+    const wanted = await migrationNames();
     const { rows } = await knex.raw<{ rows: { there: boolean }[] }>("select to_regclass('public.knex_migrations') is not null as there");
-    const done = rows[0]?.there === true ? await knex('knex_migrations').orderBy('name').pluck<string[]>('name') : [];
+    const done = rows[0]?.there === true ? (await knex('knex_migrations').pluck<string[]>('name')).sort() : [];
     if (JSON.stringify(done) === JSON.stringify(wanted)) return;
     const said = done.some((name) => !wanted.includes(name)) ? 'a newer version' : done.length === 0 ? 'no version' : 'an older version';
     throw new UnfitDatabase(

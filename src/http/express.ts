@@ -5,13 +5,12 @@ import type { Ctx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { authenticate, budgetKey, callerCtx, refuseForeignOrigin } from './authenticate.ts';
+import { maxBodyBytes } from './connections.ts';
 import { sendDownload } from './download.ts';
 import { openStreams, replayStream, type Streams } from './event-stream.ts';
 import { invokeOnce, streamOnce } from './idempotency.ts';
 import { requestBudget } from './rate-limit.ts';
 import { type Answer, type AnyRoute, admit, goodStatus, type PublicRoute, type RawInput, type Route, refuseQuery } from './route.ts';
-
-export const maxBodyBytes = 1024 * 1024;
 
 function send(res: Response, { status, body }: Answer): void {
   res.setHeader('Cache-Control', 'no-store');

@@ -1,9 +1,11 @@
 // Gives every request an id and one log line of its own when the answer is done. Query values are left out: they may hold data.
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import type { RequestHandler } from 'express';
 import type { Clock } from '../core/clock.ts';
 import { AppError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
+import { closeSoftly, maxBodyBytes } from './connections.ts';
 import { beginHeaders } from './first-headers.ts';
 
 const acceptable = /^[A-Za-z0-9._-]{8,64}$/;
@@ -39,6 +41,18 @@ export function requestLog(log: Log, clock: Clock, headers: readonly string[] = 
   };
 }
 
+const tooLarge = 'The body is too large';
+/** Refused by its announced length, before anything of it is read. */
+function refuseLargeBody(req: IncomingMessage): void {
+  if (Number(req.headers['content-length'] ?? 0) <= maxBodyBytes) return;
+  closeSoftly(req);
+  throw new AppError('BAD_REQUEST', tooLarge, {
+    status: 413,
+    details: [{ path: '', code: 'too_large', message: tooLarge }],
+    headers: { Connection: 'close' },
+  });
+}
+
 /** Headers that may stand once: of two, whoever reads the first and whoever reads the last would see different callers. */
 const single = ['authorization', 'host', 'idempotency-key'];
 const singleLengths = new Set(single.map(({ length }) => length));
@@ -57,6 +71,7 @@ export const checkHeaders: RequestHandler = (req, _res, next) => {
       details: [{ path: 'expect', code: 'unmet_expectation', message: 'Leave it out, or send 100-continue' }],
     });
   }
+  refuseLargeBody(req);
   const { rawHeaders } = req;
   let seen = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {

@@ -1,6 +1,7 @@
 // What one process remembers of reads and how many long ones it lets run: shared by everyone who reads through the same pool of
 // connections, so that bounds on memory, prepared statements and exports hold for all of them together.
 import type { Ctx } from '../core/ctx.ts';
+import { openReadTurns } from './admission.ts';
 import { openAnchors } from './anchors.ts';
 import { type Exports, openExports } from './export.ts';
 import { unknownLookOf } from './ranges.ts';
@@ -27,6 +28,7 @@ const engines = new WeakMap<Ctx['db'], Engine>();
 export function openEngine(ctx: Ctx): Engine {
   const { clock, settings } = ctx;
   const { cacheBytes, trustMs } = settings;
+  const turns = openReadTurns(ctx);
   const shared: Omit<Reader, 'organizationId'> = {
     db: ctx.db,
     clock,
@@ -35,7 +37,8 @@ export function openEngine(ctx: Ctx): Engine {
     totals: openTotals(cacheBytes.totals),
     anchors: openAnchors(cacheBytes.anchors, settings.anchorEvery),
     unknownLook: unknownLookOf(settings),
-    statements: openStatements(ctx.db.data, cacheBytes.statements),
+    turns,
+    statements: openStatements(ctx.db.data, turns, cacheBytes.statements),
   };
   // The other half of the connections stays with the public interface, whatever views ask for.
   const half = Math.max(1, Math.floor(ctx.db.data.options.max / 2));
@@ -52,3 +55,10 @@ export function openEngine(ctx: Ctx): Engine {
 
 /** The one that the process has opened, or the first. */
 export const engineOf = (ctx: Ctx): Engine => engines.get(ctx.db) ?? openEngine(ctx);
+
+/** For the end of the process: nobody waits any more to begin an export or another long read. */
+export function endWaiting(ctx: Pick<Ctx, 'db'>): void {
+  const engine = engines.get(ctx.db);
+  engine?.exports.turns.close();
+  engine?.freeReads.close();
+}

@@ -9,6 +9,7 @@ import type { Usage } from './usage.ts';
 export { readAvailable } from './available.ts';
 export { type Available, bindDocument, sourceOf } from './bind.ts';
 export { type Change, compareVersions } from './compare.ts';
+export { endWaiting } from './engine.ts';
 export { indexesOf } from './indexes.ts';
 export { describeVersion } from './openapi.ts';
 export { type Proof, proveVersion } from './prove.ts';
@@ -50,6 +51,12 @@ export function publicHandler(ctx: Ctx, { referencePage, sessionCookie, headersO
       return referencePage(req, res, next);
     }
     let target = { version: '', resource: '' };
+    let apiKeyId: string | undefined;
+    const place = service.places.enter();
+    res.once('close', () => {
+      place.leave();
+      if (apiKeyId !== undefined) usage.note({ apiKeyId, ...target }, res.writableFinished ? res.statusCode : brokenOff);
+    });
     return answer(service, {
       req,
       res,
@@ -58,7 +65,8 @@ export function publicHandler(ctx: Ctx, { referencePage, sessionCookie, headersO
       session: () => sessionCookie(req),
       onCaller: ({ id, organization }) => {
         res.locals['logged'] = { organizationId: organization.id, credential: { kind: 'api-key', id } };
-        res.on('close', () => usage.note({ apiKeyId: id, ...target }, res.writableFinished ? res.statusCode : brokenOff));
+        apiKeyId = id;
+        place.belongsTo(organization.id);
       },
       onTarget: (version, resource) => {
         target = { version, resource };

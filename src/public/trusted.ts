@@ -7,6 +7,8 @@ export type Trusted<V> = {
   get(key: string, read: () => Promise<V>): Promise<V>;
   /** What may be trusted now, when it is there: most requests then need not wait for anything. */
   held(key: string): V | undefined;
+  /** What was last read of it, however long ago. */
+  remembered(key: string): V | undefined;
   /** Takes a value that a statement begun at `readAtMs` brought along; an older one than is held is ignored. */
   put(key: string, value: V, readAtMs: number): void;
   forget(key: string): void;
@@ -46,6 +48,7 @@ export function openTrusted<V>(clock: Pick<Clock, 'monotonicMs'>, trustMs: numbe
       return fresh(key, nowMs)?.value ?? start(key, nowMs, read);
     },
     held: (key) => fresh(key, clock.monotonicMs())?.known,
+    remembered: (key) => entries.get(key)?.known,
     put(key, value, readAtMs) {
       const held = entries.get(key);
       if (held !== undefined && held.readAtMs > readAtMs) return;

@@ -64,6 +64,8 @@ const mayImport: Record<string, Record<string, Access>> = {
     gateways: ['dns.ts', 'model/model.ts', 'model/open-model.ts'], // records that prove control of a hostname; what answers for agents
     connectors: ['connector.ts', 'netsuite/connection.ts'], // the words of its errors, and which addresses are an account's
   },
+  // What an operator asks of the process, and how it ends; no feature knows of it.
+  operate: { core: 'all', http: ['health.ts'] },
   // Tools for agents: over the operations' values, and over the published versions.
   mcp: { core: 'all', http: 'all', platform: 'door', public: 'door' },
   // The demo acts as a customer, an ERP and an operator at once; nothing imports it but main.
@@ -98,7 +100,15 @@ const mayImport: Record<string, Record<string, Access>> = {
   },
   // What was counted of the last calls is brought to the database after the last one, before it closes. The server is made before the
   // application, of the messages that this one wants.
-  'service.ts': { core: 'all', db: 'all', http: ['messages.ts', 'server.ts'], public: 'door', 'app.ts': 'all', 'config.ts': 'all' },
+  'service.ts': {
+    core: 'all',
+    db: 'all',
+    http: ['health.ts', 'messages.ts', 'server.ts'],
+    operate: 'all',
+    public: 'door',
+    'app.ts': 'all',
+    'config.ts': 'all',
+  },
   // An operator's command does what no route does: it makes an organization and its first key without being anyone, seals anew what any
   // part sealed, and ends what a lost server left unfinished.
   admin: {
