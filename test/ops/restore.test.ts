@@ -147,7 +147,8 @@ afterAll(async () => {
     child.kill('SIGKILL');
     await ended;
   }
-  for (const name of ['lost', 'copied', ...(typeof dumped === 'object' ? ['dumped'] : [])]) await (await startEmbedded(place(name).folder)).stop();
+  for (const name of ['lost', 'copied', ...(typeof dumped === 'object' ? ['dumped'] : [])])
+    await (await startEmbedded(place(name).folder)).stop();
   await erp.stop();
   await rm(folder, { recursive: true, force: true });
   tidied();
