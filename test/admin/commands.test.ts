@@ -209,13 +209,14 @@ describe('rotate-encryption-key', () => {
 
   it('leaves nothing that needs the old key', async () => {
     const only = openKeyring([fresh]);
-    const { rows } = await asAdmin(database, (admin) =>
-      admin.raw<{ rows: Parameters<typeof openMail>[1][] }>('select * from outgoing_mails where body is not null'),
-    );
+    const { rows, attachments } = await asAdmin(database, async (admin) => ({
+      rows: await admin('outgoing_mails').whereNotNull('body').select<Parameters<typeof openMail>[1][]>('*'),
+      attachments: await admin('mail_attachments').select<NonNullable<Parameters<typeof openMail>[2]>[]>('*'),
+    }));
     expect(rows).toHaveLength(24);
     for (const row of rows) {
-      const shared = await asAdmin(database, (admin) => admin('mail_attachments').where({ id: row.attachment_id }).first());
-      expect((await openMail({ keyring: only }, row, shared)).subject).toBe('x');
+      const shared = attachments.find(({ id }) => id === row.attachment_id);
+      expect((await openMail({ keyring: only }, row, shared)).attachments).toHaveLength(1);
       await expect(openMail({ keyring: openKeyring([old]) }, row, shared)).rejects.toThrow(UnreadableBox);
     }
     expect((await withKeys(only).run('verify-restore')).json).toMatchObject({ problems: [], sealed: { unreadable: {} } });
