@@ -11,8 +11,9 @@ import { textTable } from './text-table.ts';
 /** Whoever seals under an old key meanwhile is found by another round; after so many it is a process that does so for good. */
 const mostRounds = 3;
 
-type Done = { closed: number; unreadable: number; readonly organizations: Map<string, number> };
+type Done = { closed: number; readonly organizations: Map<string, number> };
 
+/** Undefined for a box that doesn't open: it stays, and is counted at the end. */
 function reseal(keyring: Keyring, { box, bindTo }: SealedRow): string | undefined {
   try {
     return keyring.seal(keyring.open(box, bindTo), bindTo);
@@ -30,19 +31,17 @@ async function closeBatch(owner: Knex, keyring: Keyring, sealed: SealedColumn, a
     const rows = await readSealed(tx, sealed, { after, not: current, lock: true });
     for (const row of rows) {
       const box = reseal(keyring, row);
-      if (box === undefined) done.unreadable += 1;
-      else {
-        await writeSealed(tx, sealed, row, box);
-        done.closed += 1;
-        done.organizations.set(row.organizationId, (done.organizations.get(row.organizationId) ?? 0) + 1);
-      }
+      if (box === undefined) continue;
+      await writeSealed(tx, sealed, row, box);
+      done.closed += 1;
+      done.organizations.set(row.organizationId, (done.organizations.get(row.organizationId) ?? 0) + 1);
     }
     return rows.at(-1);
   });
 }
 
 async function closeColumn({ owner, ctx: { keyring } }: Admin, sealed: SealedColumn, organizations: Done['organizations']): Promise<Done> {
-  const done: Done = { closed: 0, unreadable: 0, organizations };
+  const done: Done = { closed: 0, organizations };
   let last: SealedRow | undefined;
   do last = await closeBatch(owner, keyring, sealed, last, done);
   while (last !== undefined);
@@ -84,32 +83,39 @@ function advise(left: readonly Left[], unlisted: readonly string[], former: read
   return lines;
 }
 
-async function rotate(admin: Admin): Promise<{ done: (Done & Pick<SealedColumn, 'table' | 'column'>)[]; left: Left[] }> {
-  const organizations = new Map<string, number>();
-  const done: (Done & Pick<SealedColumn, 'table' | 'column'>)[] = [];
-  let left: Left[] = [];
-  for (let round = 1; round <= mostRounds; round += 1) {
+type Rotated = { readonly closed: number; readonly left: Left[] };
+
+/** Round by round, until nothing is left that can be closed. */
+async function closeAll(admin: Admin, organizations: Done['organizations']): Promise<Rotated> {
+  let closed = 0;
+  for (let round = 1; ; round += 1) {
     for (const sealed of sealedColumns) {
-      const { table, column } = sealed;
-      const closed = await closeColumn(admin, sealed, organizations);
-      admin.say(`${table}.${column}: ${closed.closed} closed anew`);
-      done.push({ ...closed, table, column });
+      const done = await closeColumn(admin, sealed, organizations);
+      admin.say(`${sealed.table}.${sealed.column}: ${done.closed} closed anew`);
+      closed += done.closed;
     }
-    left = await findLeft(admin);
-    if (!left.some(({ known }) => known)) break;
+    const left = await findLeft(admin);
+    if (round === mostRounds || !left.some(({ known }) => known)) return { closed, left };
   }
-  const [keyId] = admin.ctx.keyring.keyIds;
-  for (const [id, values] of organizations)
-    await auditOnly(admin, id, { action: 'encryption-key.rotate', target: { type: 'organization', id }, changes: { values, to: keyId } });
-  return { done, left };
+}
+
+/** What was done is in the audit log of each organization, also of a rotation that was broken off. */
+async function rotate(admin: Admin): Promise<Rotated> {
+  const organizations = new Map<string, number>();
+  const [to] = admin.ctx.keyring.keyIds;
+  try {
+    return await closeAll(admin, organizations);
+  } finally {
+    for (const [id, values] of organizations)
+      await auditOnly(admin, id, { action: 'encryption-key.rotate', target: { type: 'organization', id }, changes: { values, to } });
+  }
 }
 
 async function outcomeOf(admin: Admin, dryRun: boolean): Promise<Outcome> {
   const [current, ...former] = admin.ctx.keyring.keyIds;
-  const { done, left } = dryRun ? { done: [], left: await findLeft(admin) } : await rotate(admin);
+  const { closed, left } = dryRun ? { closed: 0, left: await findLeft(admin) } : await rotate(admin);
   const others = [...new Set([...former, ...left.map(({ keyId }) => keyId)])].filter((id) => /^[A-Za-z0-9_-]{1,32}$/.test(id));
   const unlisted = others.length === 0 ? [] : await findUnlisted(admin.owner, others);
-  const closed = done.reduce((sum, column) => sum + column.closed, 0);
   const toClose = left.filter(({ known }) => known).reduce((sum, { values }) => sum + values, 0);
   const head = dryRun
     ? `${plural(toClose, 'value')} would be closed anew under ${current}`

@@ -33,9 +33,10 @@ export async function assertMigrated(address: Address): Promise<void> {
     const { rows } = await knex.raw<{ rows: { there: boolean }[] }>("select to_regclass('public.knex_migrations') is not null as there");
     const done = rows[0]?.there === true ? (await knex('knex_migrations').pluck<string[]>('name')).sort() : [];
     if (JSON.stringify(done) === JSON.stringify(wanted)) return;
-    const said = done.some((name) => !wanted.includes(name)) ? 'a newer version' : done.length === 0 ? 'no version' : 'an older version';
+    if (done.length === 0) throw new UnfitDatabase('The database is empty: start the service first, or make an organization');
+    const other = done.some((name) => !wanted.includes(name)) ? 'a newer' : 'an older';
     throw new UnfitDatabase(
-      `The database was prepared by ${said} of this service: run the command with the version that serves, or start this one first`,
+      `The database was prepared by ${other} version of this service: run the command with the version that serves, or start this one first`,
     );
   } catch (error) {
     throw explainDatabase(error);

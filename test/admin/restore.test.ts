@@ -37,7 +37,14 @@ let atBackup: Held;
 let later: Held;
 let earlierReport: string;
 
-const getFrom = (ctx: Ctx) => callerOf(publicApp(ctx), { secret, organizationId: world.organizationId });
+/** One for each database, as a process that goes on serving: what it remembers is put to the test as well. */
+const apps = new Map<Ctx, ReturnType<typeof publicApp>>();
+const appOf = (ctx: Ctx) => {
+  const app = apps.get(ctx) ?? publicApp(ctx);
+  apps.set(ctx, app);
+  return app;
+};
+const getFrom = (ctx: Ctx) => callerOf(appOf(ctx), { secret, organizationId: world.organizationId });
 async function hold(ctx: Ctx): Promise<Held> {
   const get = getFrom(ctx);
   const list = await get('/v1/things').expect(200);
