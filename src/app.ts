@@ -11,6 +11,7 @@ import { mcpPath, mcpResource, mcpRouter, metadataPaths, resourceMetadata, type 
 import { adoptMessages, type Messages } from './http/messages.ts';
 import { referencePages } from './http/reference-page.ts';
 import { checkHeaders, requestLog } from './http/request-log.ts';
+import { noteServed, type OnServed, platformBase } from './http/served.ts';
 import { signInRouter } from './http/sign-in.ts';
 import { unsubscribePages } from './http/unsubscribe-page.ts';
 import type { VerifyToken } from './identity/access-token.ts';
@@ -19,7 +20,7 @@ import { startAgentWork } from './platform/agents/agent-work.ts';
 import { resumePublications, stopPublications } from './platform/api-schemas/publication.ts';
 import { tendAllIndexes } from './platform/api-schemas/tend-indexes.ts';
 import { startDomainChecks } from './platform/domains/recheck.ts';
-import { platformBase, platformRouter } from './platform/index.ts';
+import { platformRouter } from './platform/index.ts';
 import { startSubscriptions } from './platform/subscriptions/runner.ts';
 import { lookAtLink, resubscribe, unsubscribe } from './platform/subscriptions/unsubscribe.ts';
 import { openUsage, publicHandler, type Usage } from './public/index.ts';
@@ -32,6 +33,8 @@ export type AppOptions = {
   readonly usage?: Usage;
   /** What the server makes its requests and responses of. */
   readonly messages?: Messages;
+  /** Hears of every answer. */
+  readonly onServed?: OnServed | undefined;
 };
 
 /** Loaded with the first token: what stands behind it is large, and a start needs none of it. */
@@ -61,12 +64,15 @@ export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   app.set('etag', false);
   app.set('case sensitive routing', true);
   app.set('trust proxy', options.trustProxy ?? false);
-  app.use(requestLog(ctx.log, ctx.clock, safeHeaders()), checkHeaders);
+  app.use(requestLog(ctx.log, ctx.clock, safeHeaders(), options.onServed), checkHeaders);
   const pages = referencePages();
   const usage = options.usage ?? openUsage(ctx);
   const verify = tokenVerifier(ctx);
   // First among its neighbours: each of them would look at every public request.
-  app.use('/api/public', publicHandler(ctx, { referencePage: pages.public, sessionCookie, headersOf, settleHeaders, usage }));
+  app.use(
+    '/api/public',
+    publicHandler(ctx, { referencePage: pages.public, sessionCookie, headersOf, settleHeaders, usage, onServed: noteServed }),
+  );
   app.use(settled);
   app.use('/reference-assets', pages.assets);
   app.get('/', (_req, res) => res.redirect(302, `${platformBase}/openapi/preview`));

@@ -174,6 +174,7 @@ const definers = [
   'invited',
   'link_identity',
   'memberships_of',
+  'operational_figures',
   'organizations_of',
   'organizations_with_expiring_certificate',
   'prune_api_key_usage',
