@@ -15,7 +15,7 @@ import { unsubscribePages } from './http/unsubscribe-page.ts';
 import type { VerifyToken } from './identity/access-token.ts';
 import { startMailSender } from './mail/index.ts';
 import { startAgentWork } from './platform/agents/agent-work.ts';
-import { resumePublications, stopPublications } from './platform/api-schemas/publication.ts';
+import { startPublications } from './platform/api-schemas/publication.ts';
 import { tendAllIndexes } from './platform/api-schemas/tend-indexes.ts';
 import { startDomainChecks } from './platform/domains/recheck.ts';
 import { platformBase, platformRouter } from './platform/index.ts';
@@ -107,7 +107,7 @@ async function prune(ctx: Ctx, stopping: AbortSignal): Promise<void> {
  */
 export async function startBackground(ctx: Ctx): Promise<Background> {
   const scheduler = startScheduler(ctx);
-  await resumePublications(ctx);
+  const publications = startPublications(ctx);
   const mailSender = startMailSender(ctx);
   const domainChecks = startDomainChecks(ctx);
   const certificates = startCertificateWatch(ctx);
@@ -130,7 +130,7 @@ export async function startBackground(ctx: Ctx): Promise<Background> {
         domainChecks.stop(),
         certificates.stop(),
         agents.stop(),
-        stopPublications(ctx),
+        publications.stop(),
       ];
       await Promise.all([pruning, ...ends]);
     },
