@@ -34,11 +34,11 @@ export type AppOptions = {
 };
 
 /** Loaded with the first token: what stands behind it is large, and a start needs none of it. */
-function tokenVerifier({ settings, log }: Ctx): VerifyToken {
+function tokenVerifier(ctx: Ctx): VerifyToken {
   let opened: Promise<VerifyToken> | undefined;
   return async (token) => {
     opened ??= import('./identity/access-token.ts').then(({ openTokenVerifier }) =>
-      openTokenVerifier(settings.oidc, log, [mcpResource(settings.publicUrl)]),
+      openTokenVerifier(ctx.settings.oidc, ctx, [mcpResource(ctx.settings.publicUrl)]),
     );
     return (await opened)(token);
   };

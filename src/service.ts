@@ -6,12 +6,12 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { type Background, createApp, startBackground } from './app.ts';
 import type { Config } from './config.ts';
-import { systemClock } from './core/clock.ts';
 import type { Ctx } from './core/ctx.ts';
 import { openGuardedFetch } from './core/guarded-fetch.ts';
 import { type EncryptionKey, openKeyring } from './core/keyring.ts';
 import { type Log, openLog } from './core/log.ts';
 import { type Address, openDb, openKnex } from './db/connect.ts';
+import { openDatabaseClock } from './db/database-clock.ts';
 import { type EmbeddedDatabase, startEmbedded } from './db/embedded.ts';
 import { migrate } from './db/migrate.ts';
 import { openMessages } from './http/messages.ts';
@@ -84,15 +84,25 @@ export async function openCtx(config: Config, opened: OpenDatabase, log: Log = o
     { control: config.CONTROL_POOL_SIZE, data: config.DATA_POOL_SIZE, exports: config.EXPORT_POOL },
     config.settings.readTimeoutMs,
   );
+  const { clock, close: stopClock } = await openDatabaseClock(db, log).catch(async (error: unknown) => {
+    await db.close();
+    throw error;
+  });
   const ctx: Ctx = {
     db,
-    clock: systemClock,
+    clock,
     log,
     fetch: openGuardedFetch({ allowPrivateHosts: config.ALLOW_PRIVATE_ERP_HOSTS }),
     keyring,
     settings: config.settings,
   };
-  return { ctx, close: () => db.close() };
+  return {
+    ctx,
+    close: async () => {
+      await stopClock();
+      await db.close();
+    },
+  };
 }
 
 function listen(server: Server, host: string, port: number): Promise<AddressInfo> {
