@@ -7,6 +7,7 @@ import type { CallerCtx, KeyClaim } from '../core/ctx.ts';
 import { AppError, invalid } from '../core/errors.ts';
 import { newId } from '../core/id.ts';
 import { keepLease } from '../core/queue-work.ts';
+import { isNotNow } from '../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../db/transaction.ts';
 import { type Answer, admit, goodStatus, invoke, type RawInput, type Route } from './route.ts';
 
@@ -15,6 +16,7 @@ const leaseMs = 15_000;
 /** Longer than the lease: who asks again at once after a process was lost gets an answer. */
 const waitMs = 20_000;
 const pollMs = 100;
+const keepAgainMs = 500;
 const acceptable = /^[\x21-\x7e]{1,255}$/;
 
 type Done = { action: string; target: { type: string; id: string | null } };
@@ -99,16 +101,25 @@ const keepAnswer = (tx: Tx, where: readonly string[], status: number, body: unkn
     ...where,
   ]);
 
-async function settle(ctx: CallerCtx, route: Route, key: string, claimId: string, answer: Answer | null): Promise<void> {
+/** `again`: nothing was answered, and the request may be made again, unless it wrote something. */
+type End = { readonly answer: Answer | null } | 'again';
+
+async function settle(ctx: CallerCtx, route: Route, key: string, claimId: string, end: End): Promise<void> {
   const where = [scopeOf(ctx, route), ctx.caller.credential.id, route.id, key];
   await inScope(ctx, route, async (tx) => {
-    const { rows } = await tx.raw<{ rows: unknown[] }>('select from idempotency_keys where claim_id = ? for update', [claimId]);
-    if (rows.length === 0) return;
-    if (answer === null) await tx.raw(`delete from idempotency_keys where ${ofKey}`, where);
+    // A COMMIT whose answer was lost may still be under way: its row is waited for.
+    const { rows } = await tx.raw<{ rows: { done: Done | null }[] }>('select done from idempotency_keys where claim_id = ? for update', [
+      claimId,
+    ]);
+    const [held] = rows;
+    if (held === undefined) return;
+    if (end === 'again' && held.done !== null) await tx.raw(`update idempotency_keys set locked_until = now() where ${ofKey}`, where);
+    else if (end === 'again' || end.answer === null) await tx.raw(`delete from idempotency_keys where ${ofKey}`, where);
     else {
-      const once = answer.status < 300 ? (route.writeOnce ?? []) : [];
+      const { status, body } = end.answer;
+      const once = status < 300 ? (route.writeOnce ?? []) : [];
       const secrets = Object.fromEntries(once.map((name) => [name, null]));
-      await keepAnswer(tx, where, answer.status, answer.body === undefined ? undefined : { ...answer.body, ...secrets });
+      await keepAnswer(tx, where, status, body === undefined ? undefined : { ...body, ...secrets });
     }
   });
 }
@@ -168,11 +179,14 @@ async function holding(
   handle: (ctx: CallerCtx) => Promise<Answer | null>,
 ): Promise<Answer | null> {
   // What was done is done: an answer that can't be stored is still given, and who asks again is told that it was done.
-  const keep = (answer: Answer | null): Promise<void> =>
-    settle(ctx, route, key, claimId, answer).catch((error: unknown) =>
-      ctx.log.warn({ err: error }, 'an answer could not be kept for repetition'),
-    );
+  const keep = (end: End): Promise<void> =>
+    settle(ctx, route, key, claimId, end).catch((error: unknown) => {
+      ctx.log.warn({ err: error }, 'an answer could not be kept for repetition');
+      if (isNotNow(error)) setTimeout(() => void (ctx.clock.monotonicMs() < lostMs ? keep(end) : undefined), keepAgainMs).unref();
+    });
   let isHeld = true;
+  /** When nobody waits for this process any more. */
+  let lostMs = Number.POSITIVE_INFINITY;
   const kept: KeyClaim = { id: claimId, isHeld: () => isHeld };
   const release = keepLease(
     leaseMs,
@@ -182,11 +196,14 @@ async function holding(
   try {
     const answer = await handle({ ...ctx, claim: kept });
     isHeld = false;
-    await keep(answer);
+    lostMs = ctx.clock.monotonicMs() + leaseMs;
+    await keep({ answer });
     return answer;
   } catch (error) {
     isHeld = false;
-    await keep(storable(error, ctx.requestId));
+    lostMs = ctx.clock.monotonicMs() + leaseMs;
+    const answer = storable(error, ctx.requestId);
+    await keep(answer === null ? 'again' : { answer });
     throw error;
   } finally {
     release();
