@@ -17,7 +17,7 @@ import { unsubscribePages } from './http/unsubscribe-page.ts';
 import type { VerifyToken } from './identity/access-token.ts';
 import { startMailSender } from './mail/index.ts';
 import { startAgentWork } from './platform/agents/agent-work.ts';
-import { resumePublications, stopPublications } from './platform/api-schemas/publication.ts';
+import { startPublications } from './platform/api-schemas/publication.ts';
 import { tendAllIndexes } from './platform/api-schemas/tend-indexes.ts';
 import { startDomainChecks } from './platform/domains/recheck.ts';
 import { platformRouter } from './platform/index.ts';
@@ -38,11 +38,11 @@ export type AppOptions = {
 };
 
 /** Loaded with the first token: what stands behind it is large, and a start needs none of it. */
-function tokenVerifier({ settings, log }: Ctx): VerifyToken {
+function tokenVerifier(ctx: Ctx): VerifyToken {
   let opened: Promise<VerifyToken> | undefined;
   return async (token) => {
     opened ??= import('./identity/access-token.ts').then(({ openTokenVerifier }) =>
-      openTokenVerifier(settings.oidc, log, [mcpResource(settings.publicUrl)]),
+      openTokenVerifier(ctx.settings.oidc, ctx, [mcpResource(ctx.settings.publicUrl)]),
     );
     return (await opened)(token);
   };
@@ -110,7 +110,7 @@ async function prune(ctx: Ctx, stopping: AbortSignal): Promise<void> {
  */
 export async function startBackground(ctx: Ctx): Promise<Background> {
   const scheduler = startScheduler(ctx);
-  await resumePublications(ctx);
+  const publications = startPublications(ctx);
   const mailSender = startMailSender(ctx);
   const domainChecks = startDomainChecks(ctx);
   const certificates = startCertificateWatch(ctx);
@@ -122,11 +122,11 @@ export async function startBackground(ctx: Ctx): Promise<Background> {
     (error) => ctx.log.warn({ err: error }, 'expired rows could not be taken away'),
   );
   void pruning.tick();
-  const all = [scheduler, subscriptions, mailSender, domainChecks, certificates, agents, pruning];
+  const all = [scheduler, publications, subscriptions, mailSender, domainChecks, certificates, agents, pruning];
   return {
     scheduler,
     stop: async () => {
-      await Promise.all([...all.map((each) => each.stop()), stopPublications(ctx)]);
+      await Promise.all(all.map((each) => each.stop()));
     },
   };
 }

@@ -8,12 +8,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { type Background, createApp, startBackground } from './app.ts';
 import type { Config } from './config.ts';
-import { systemClock } from './core/clock.ts';
 import type { Ctx } from './core/ctx.ts';
 import { openGuardedFetch } from './core/guarded-fetch.ts';
 import { type EncryptionKey, openKeyring } from './core/keyring.ts';
 import { type Log, openLog } from './core/log.ts';
 import { type Address, openDb, openKnex, openOperatorsPool } from './db/connect.ts';
+import { openDatabaseClock } from './db/database-clock.ts';
 import { type EmbeddedDatabase, startEmbedded } from './db/embedded.ts';
 import { migrate, migrationNames } from './db/migrate.ts';
 import { poolFigures } from './db/pool-figures.ts';
@@ -91,15 +91,25 @@ export async function openCtx(config: Config, opened: OpenDatabase, log: Log = o
     { control: config.CONTROL_POOL_SIZE, lookups: config.LOOKUP_POOL_SIZE, data: config.DATA_POOL_SIZE, exports: config.EXPORT_POOL },
     config.settings.readTimeoutMs,
   );
+  const { clock, close: stopClock } = await openDatabaseClock(db, log).catch(async (error: unknown) => {
+    await db.close();
+    throw error;
+  });
   const ctx: Ctx = {
     db,
-    clock: systemClock,
+    clock,
     log,
     fetch: openGuardedFetch({ allowPrivateHosts: config.ALLOW_PRIVATE_ERP_HOSTS }),
     keyring,
     settings: config.settings,
   };
-  return { ctx, close: () => db.close() };
+  return {
+    ctx,
+    close: async () => {
+      await stopClock();
+      await db.close();
+    },
+  };
 }
 
 /** The doors to the database that are kept for operators' questions. */

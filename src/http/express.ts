@@ -67,7 +67,9 @@ function wantedType(req: Request, { stream, download }: Route): string {
 
 async function serveStream(route: Route, streams: Streams, raw: RawInput, key: string | undefined, req: Request, res: Response) {
   const ctx = callerCtx(res);
-  const kept = await streamOnce(route, ctx, raw, key, (input) => streams.serve(route, ctx, input, req.headers['last-event-id'], res));
+  const kept = await streamOnce(route, ctx, raw, key, (input, held) =>
+    streams.serve(route, held, input, req.headers['last-event-id'], res),
+  );
   if (kept === null) return;
   res.setHeader('Idempotency-Replayed', 'true');
   if (kept.status >= 400) send(res, kept);

@@ -172,13 +172,13 @@ describe('GET /readyz', () => {
       return told.body.checks['migrations'] === migrations ? told : undefined;
     });
 
-  it('is 503 while the database is in another state than the code asks for', async () => {
+  it('is 503 while the database lacks a migration of this code, and not where it has later ones', async () => {
     expect(await readiness()).toEqual({
       status: 200,
       body: { status: 'ready', checks: { process: 'ok', database: 'ok', migrations: 'ok', scheduler: 'ok' } },
     });
     await admin('knex_migrations').insert({ name: '9999_of_tomorrow.ts', batch: 99, migration_time: new Date() });
-    expect((await turns('ahead of this version')).status).toBe(503);
+    expect((await turns('ahead of this version')).status).toBe(200);
     await admin('knex_migrations').where({ name: '9999_of_tomorrow.ts' }).delete();
     expect((await turns('ok')).status).toBe(200);
     const gone = await admin('knex_migrations').where({ name: '0003_erp_and_syncs.ts' }).delete().returning('*');
