@@ -5,22 +5,26 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool } from 'pg';
 import { type Background, createApp, startBackground } from './app.ts';
 import type { Config } from './config.ts';
-import { systemClock } from './core/clock.ts';
 import type { Ctx } from './core/ctx.ts';
 import { openGuardedFetch } from './core/guarded-fetch.ts';
 import { type EncryptionKey, openKeyring } from './core/keyring.ts';
 import { type Log, openLog } from './core/log.ts';
 import { type Address, openDb, openKnex, openOperatorsPool } from './db/connect.ts';
+import { openDatabaseClock } from './db/database-clock.ts';
 import { type EmbeddedDatabase, startEmbedded } from './db/embedded.ts';
 import { migrate, migrationNames } from './db/migrate.ts';
+import { poolFigures } from './db/pool-figures.ts';
 import { answerProbes } from './http/health.ts';
 import { openMessages } from './http/messages.ts';
+import type { OnServed } from './http/served.ts';
 import { closeServer, openServer, serveBy } from './http/server.ts';
+import { openFigures } from './operate/figures.ts';
 import { openReadiness } from './operate/readiness.ts';
 import { openDeadline } from './operate/stopping.ts';
-import { endWaiting, openUsage } from './public/index.ts';
+import { endWaiting, openUsage, publicFigures } from './public/index.ts';
 
 const database = 'portal';
 
@@ -88,15 +92,25 @@ export async function openCtx(config: Config, opened: OpenDatabase, log: Log = o
     { control: config.CONTROL_POOL_SIZE, lookups: config.LOOKUP_POOL_SIZE, data: config.DATA_POOL_SIZE, exports: config.EXPORT_POOL },
     config.settings.readTimeoutMs,
   );
+  const { clock, close: stopClock } = await openDatabaseClock(db, log).catch(async (error: unknown) => {
+    await db.close();
+    throw error;
+  });
   const ctx: Ctx = {
     db,
-    clock: systemClock,
+    clock,
     log,
     fetch: openGuardedFetch({ allowPrivateHosts: config.ALLOW_PRIVATE_ERP_HOSTS }),
     keyring,
     settings: config.settings,
   };
-  return { ctx, close: () => db.close() };
+  return {
+    ctx,
+    close: async () => {
+      await stopClock();
+      await db.close();
+    },
+  };
 }
 
 /** The doors to the database that are kept for operators' questions. */
@@ -107,11 +121,13 @@ function openOperators({ DATABASE_URL, WAREHOUSE_URL }: Config, opened: OpenData
   return { control, warehouse, close: () => Promise.all([control.end(), warehouse?.end()]) };
 }
 
-function listen(server: Server, host: string, port: number): Promise<AddressInfo> {
+function listen(server: Server, host: string, port: number, variable = 'PORT'): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       reject(
-        error.code === 'EADDRINUSE' ? new Error(`port ${port} is in use: choose another one with PORT=<number>`, { cause: error }) : error,
+        error.code === 'EADDRINUSE'
+          ? new Error(`port ${port} is in use: choose another one with ${variable}=<number>`, { cause: error })
+          : error,
       );
     });
     server.listen(port, host, () => resolve(server.address() as AddressInfo));
@@ -127,6 +143,39 @@ export type Service = {
   readonly background: Background;
   stop(): Promise<void>;
 };
+
+type Monitored = { readonly onServed: OnServed | undefined; stop(): Promise<void> };
+
+/** The port for Prometheus, where one is wanted; nothing of it is loaded otherwise. */
+async function openMonitoring(
+  { METRICS_PORT, METRICS_HOST }: Config,
+  ctx: Ctx,
+  operators: Pick<Pool, 'query'>,
+  sinceTickMs: () => number,
+): Promise<Monitored> {
+  if (METRICS_PORT === undefined) return { onServed: undefined, stop: () => Promise.resolve() };
+  const [{ openMetrics }, { metricsServer }] = await Promise.all([import('./operate/metrics.ts'), import('./operate/metrics-server.ts')]);
+  const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
+  const metrics = openMetrics({
+    version,
+    pools: () => poolFigures(ctx.db),
+    caches: () => publicFigures(ctx).caches,
+    turns: () => publicFigures(ctx).turns,
+    sinceTickSeconds: () => sinceTickMs() / 1_000,
+    figures: openFigures(operators, ctx.clock, ctx.log),
+  });
+  const server = metricsServer(metrics, ctx.log);
+  const { port } = await listen(server, METRICS_HOST, METRICS_PORT, 'METRICS_PORT');
+  ctx.log.info({ host: METRICS_HOST, port }, 'metrics are served');
+  return {
+    onServed: metrics.onServed,
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
 
 /** An address that listens everywhere is reached over loopback. */
 const reachable = (address: string): string => (address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address);
@@ -173,8 +222,14 @@ export async function startService(config: Config, opened: OpenDatabase, log?: L
   const server = openServer(ctx.log, messages, { maxConnections: config.HTTP_CONNECTIONS });
   const operators = openOperators(config, opened);
   const migrations = await migrationNames();
-  const closeAll = () => Promise.all([close(), operators.close()]);
+  let background: Background | undefined;
+  const sinceTickMs = (): number => background?.scheduler.sinceTickMs() ?? 0;
+  let monitored: Monitored | undefined;
+  const closeAll = () => Promise.all([close(), operators.close(), monitored?.stop()]);
   try {
+    monitored = await openMonitoring(config, ctx, operators.control, sinceTickMs);
+    const { onServed } = monitored;
+    // From here to `serveBy` nothing waits: a request that came in between would find nobody.
     const { address, port, family } = await listen(server, config.HOST, config.PORT);
     const host = family === 'IPv6' ? `[${reachable(address)}]` : reachable(address);
     const localUrl = `http://${host}:${port}`;
@@ -183,12 +238,12 @@ export async function startService(config: Config, opened: OpenDatabase, log?: L
     const seconds = { all: config.SHUTDOWN_SECONDS, drain: config.SHUTDOWN_DRAIN_SECONDS };
     const [draining, stopping] = [new AbortController(), new AbortController()];
     const usage = openUsage(running);
-    const app = createApp(running, { trustProxy: config.TRUST_PROXY, streams: { stopping: stopping.signal }, usage, messages });
-    let background: Background | undefined;
+    const streams = { stopping: stopping.signal };
+    const app = createApp(running, { trustProxy: config.TRUST_PROXY, streams, usage, messages, onServed });
     const readiness = openReadiness({
       ...operators,
       migrations,
-      sinceTickMs: () => background?.scheduler.sinceTickMs() ?? 0,
+      sinceTickMs,
       stopping: draining.signal,
       clock: ctx.clock,
       log: ctx.log,

@@ -4,7 +4,7 @@ import type { Knex } from 'knex';
 import { z } from 'zod';
 import { inTransaction } from '../db/transaction.ts';
 import { queryInstant } from '../http/fields.ts';
-import { forgetBegunRequests } from '../http/idempotency.ts';
+import { freeBegunRequests } from '../http/idempotency.ts';
 import { endSessionsBefore } from '../identity/sessions.store.ts';
 import { giveUpUnsent } from '../mail/index.ts';
 import { skipVersionLabels } from '../platform/api-schemas/api-schemas.store.ts';
@@ -80,7 +80,7 @@ export const finishRestore = defineCommand({
   about: `What the world holds of the time after the backup must not be taken for what is here now:
   - every table of records gets a new epoch: no entity tag fits any more, and change tokens are answered 410
   - sessions end: some may have been signed out since; people sign in again
-  - requests that had begun and had no answer may be made again
+  - requests under an Idempotency-Key that had begun and written nothing may be made again
   - mails and subscriptions that were unsent in the backup are not sent: they may have left since. They show as unknown or failed
   - subscriptions don't catch up on what was due before --stopped
   - the next ${'`'}--skip-versions${'`'} version labels are left out, since versions published after the backup had them
@@ -105,12 +105,12 @@ until when its rows are the backup's by --since. What it can't know is in docs/b
       say(`${slug}: new epochs`);
     }
     const sessions = await endSessionsBefore(owner, times.since);
-    const requests = await forgetBegunRequests(owner, times.since);
+    const requests = await freeBegunRequests(owner, times.since);
     const finished: Finished[] = [];
     for (const organization of organizations)
       finished.push(await finishOrganization(admin, organization, tables.get(organization.id) ?? 0, times, skipVersions));
     const report = await verify(admin);
-    const ended = `${sessions} sessions ended, ${requests} begun requests forgotten.`;
+    const ended = `${sessions} sessions ended, ${requests} begun requests freed.`;
     return {
       json: { since: times.since, stopped: times.stopped, sessions, requests, organizations: finished, verified: report },
       text: [textTable(finished.map(shown)), ended, '', showReport(report)].filter((part, index) => part !== '' || index > 0).join('\n'),

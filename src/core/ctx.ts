@@ -59,7 +59,12 @@ type Request = {
   readonly ip: string;
   /** Aborted when whoever asked is gone before the answer was. */
   readonly gone: AbortSignal;
+  /** Where it came with an Idempotency-Key. */
+  readonly claim?: KeyClaim;
 };
+
+/** The hold of a request on its Idempotency-Key, while its handler runs: each write is noted under it, and none happens without it. */
+export type KeyClaim = { readonly id: string; isHeld(): boolean };
 
 /** Work done for a caller who may not have chosen an organization, or has none. */
 export type CallerCtx = Ctx & Request & { readonly caller: Caller };

@@ -30,9 +30,9 @@ const redactedPaths = secretNames.flatMap((name) => [name, `*.${name}`, `*.*.${n
  * name. A percent sign may stand for any character of them, so what looks like an escaped one goes too.
  */
 const secretForms = [
-  String.raw`psk(?:_|%5f)[0-9A-Za-z]{6,}`,
+  'psk(?:_|%5f)[0-9A-Za-z]{6,}',
   String.raw`eyJ[\w-]{8,}(?:\.[\w-]*){0,4}`,
-  String.raw`-----BEGIN [A-Z ]*PRIVATE KEY-----[^"]*`,
+  '-----BEGIN [A-Z ]*PRIVATE KEY-----[^"]*',
   String.raw`(?<=:\/\/[^\s/@"]{0,100}:)[^\s/"]+(?=@)`,
   String.raw`(?<=\b(?:bearer|basic)(?: |%20|\+))[\w~+/=.-]{6,}`,
   String.raw`(?<=\b(?:portal_session|access_token|refresh_token|client_secret|password|token)(?:=|%3d))[^\s"&;,]+`,

@@ -5,6 +5,11 @@ import type { Knex } from 'knex';
 import { type Address, checkServer, explainDatabase, openKnex, UnfitDatabase } from './connect.ts';
 
 const directory = fileURLToPath(new URL('../../migrations', import.meta.url));
+/**
+ * Migrations of a later version are no concern of an earlier one, which may start beside it while a deployment goes on or is taken
+ * back. So each migration leaves what the version before it needs.
+ */
+const migrations = { directory, loadExtensions: ['.ts'], disableMigrationsListValidation: true };
 /** Any number that nothing else locks; shared by every process of every version. */
 const migrationLock = 7_205_119_204;
 
@@ -53,8 +58,8 @@ export async function migrate(address: Address): Promise<{ applied: number }> {
     return await knex.transaction(async (guard: Knex.Transaction) => {
       await guard.raw('select pg_advisory_xact_lock(?)', [migrationLock]);
       // knex's own lock row errors instead of waiting and stays behind after a kill; the advisory lock does its work.
-      await knex.migrate.forceFreeMigrationsLock({ directory, loadExtensions: ['.ts'] });
-      const [, names] = (await knex.migrate.latest({ directory, loadExtensions: ['.ts'] })) as [number, string[]];
+      await knex.migrate.forceFreeMigrationsLock(migrations);
+      const [, names] = (await knex.migrate.latest(migrations)) as [number, string[]];
       await knex.raw(databaseGrants);
       return { applied: names.length };
     });

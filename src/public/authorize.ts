@@ -7,6 +7,7 @@ import type { Ctx, Principal } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import { isId } from '../core/id.ts';
 import type { Permission } from '../core/permissions.ts';
+import type { Tally } from '../core/tally.ts';
 import { type FoundApiKey, findApiKey, touchApiKey } from '../identity/api-key.store.ts';
 import { isApiKey } from '../identity/api-key.ts';
 import { fromSession, keyPermissions } from '../identity/principal.ts';
@@ -23,8 +24,8 @@ export type Reach = { readonly versions: readonly string[]; readonly resources: 
 const mostTouched = 10_000;
 const touchEveryMs = 60_000;
 
-export function openAuthenticate(ctx: Pick<Ctx, 'db' | 'log' | 'clock' | 'settings'>, lookUp: LookUp): Authenticate {
-  const keys = openTrusted<FoundApiKey | undefined>(ctx.clock, ctx.settings.trustMs, ctx.settings.cacheBytes.trusted);
+export function openAuthenticate(ctx: Pick<Ctx, 'db' | 'log' | 'clock' | 'settings'>, lookUp: LookUp, tally?: Tally): Authenticate {
+  const keys = openTrusted<FoundApiKey | undefined>(ctx.clock, ctx.settings.trustMs, ctx.settings.cacheBytes.trusted, tally);
   const touchedMs = new LRUCache<string, number>({ max: mostTouched });
   const touch = (key: FoundApiKey): void => {
     const nowMs = ctx.clock.monotonicMs();

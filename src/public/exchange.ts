@@ -3,6 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Principal, TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
+import type { NoteServed } from '../core/served.ts';
 import type { FoundApiKey } from '../identity/api-key.store.ts';
 import type { CompiledEndpoint } from './compile.ts';
 import type { ListBodies } from './list-bodies.ts';
@@ -20,6 +21,7 @@ export type Exchange = Reply & {
   /** Once it is known that there is such a version, and with `resource` not empty, such a resource of it. */
   onTarget(version: string, resource: string): void;
   onMember(member: Principal): void;
+  onServed: NoteServed;
 };
 
 /** A read of one endpoint by a caller who may. */

@@ -2,6 +2,7 @@
 import type { Request, RequestHandler, Response } from 'express';
 import type { Ctx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
+import type { Served } from '../core/served.ts';
 import { allowOrigin, methods } from './cross-origin.ts';
 import { answer, openPublicService } from './serve.ts';
 import type { Usage } from './usage.ts';
@@ -9,7 +10,7 @@ import type { Usage } from './usage.ts';
 export { readAvailable } from './available.ts';
 export { type Available, bindDocument, sourceOf } from './bind.ts';
 export { type Change, compareVersions } from './compare.ts';
-export { endWaiting } from './engine.ts';
+export { endWaiting, publicFigures } from './engine.ts';
 export { indexesOf } from './indexes.ts';
 export { describeVersion } from './openapi.ts';
 export { type Proof, proveVersion } from './prove.ts';
@@ -35,12 +36,16 @@ export type PublicOptions = {
   /** Sets them for a page that sets its own. */
   readonly settleHeaders: (res: Response) => void;
   readonly usage: Usage;
+  readonly onServed: (res: Response, served: Served) => void;
 };
 
 const preview = /^\/openapi\/[^/]+\/preview\/?$/;
 
 /** To be mounted at /api/public, behind the request log and before the error handler. */
-export function publicHandler(ctx: Ctx, { referencePage, sessionCookie, headersOf, settleHeaders, usage }: PublicOptions): RequestHandler {
+export function publicHandler(
+  ctx: Ctx,
+  { referencePage, sessionCookie, headersOf, settleHeaders, usage, onServed }: PublicOptions,
+): RequestHandler {
   const service = openPublicService(ctx);
   return (req, res, next) => {
     const headers = headersOf(res);
@@ -74,6 +79,7 @@ export function publicHandler(ctx: Ctx, { referencePage, sessionCookie, headersO
       onMember: ({ organization, credential }) => {
         res.locals['logged'] = { organizationId: organization.id, credential };
       },
+      onServed: (served) => onServed(res, served),
     });
   };
 }

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
+import type { Served } from '../core/served.ts';
 import { inTransaction } from '../db/transaction.ts';
 import type { FoundApiKey } from '../identity/api-key.store.ts';
 import { type LookUp, openLookUp, openPlaces, type Places, strangers } from './admission.ts';
@@ -75,10 +76,10 @@ export function openPublicService(shared: Ctx): PublicService {
     ctx,
     places: openPlaces(publicLoad.requests),
     lookUp,
-    authenticate: openAuthenticate(ctx, lookUp),
-    bodies: openListBodies(cacheBytes.bodies),
+    authenticate: openAuthenticate(ctx, lookUp, engine.tallies.keys),
+    bodies: openListBodies(cacheBytes.bodies, engine.tallies.bodies),
     engine,
-    understand: openUnderstandList(cacheBytes.statements),
+    understand: openUnderstandList(cacheBytes.statements, engine.tallies.queries),
     callerOf: (key) => {
       const held = callers.get(key);
       if (held !== undefined) return held;
@@ -90,10 +91,21 @@ export function openPublicService(shared: Ctx): PublicService {
   };
 }
 
+const list = '/api/public/{version}/{resource}';
+/** What each kind of request is called in the log and in counts. */
+const served = {
+  list: { route: list, kind: 'list' },
+  export: { route: list, kind: 'export' },
+  record: { route: `${list}/{id}`, kind: 'record' },
+  changes: { route: `${list}/changes`, kind: 'changes' },
+  description: { route: '/api/public/openapi/{version}', kind: 'description' },
+} as const satisfies Record<string, Served>;
+
 export async function answer(service: PublicService, exchange: Exchange): Promise<void> {
   const { req } = exchange;
   const { lookUp } = service;
   const target = readTarget(req.url ?? '');
+  if (target.kind !== 'nothing') exchange.onServed(served[target.kind]);
   const session = target.kind === 'description' && req.headers.authorization === undefined ? exchange.session() : undefined;
   if (session !== undefined) return describeToMember(service, exchange, session, target.version);
   const found = service.authenticate(req.headers);
@@ -136,7 +148,10 @@ const assertAcceptsJson = (req: IncomingMessage): unknown => acceptedType(req, [
 async function serveList(service: PublicService, read: ReadContext): Promise<void> {
   const { req } = read.exchange;
   const mediaType = acceptedType(req, ['application/json', ...exportTypes]);
-  if (mediaType !== 'application/json') return serveExport(service.engine.exports, read, mediaType);
+  if (mediaType !== 'application/json') {
+    read.exchange.onServed(served.export);
+    return serveExport(service.engine.exports, read, mediaType);
+  }
   const plan = service.understand(read.endpoint, queryTextOf(req.url ?? ''));
   const known = freshnessFor(read);
   const trusted = known instanceof Promise ? await known : known;

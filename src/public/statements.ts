@@ -3,6 +3,7 @@
 // memory: the least recently used one makes room.
 import { hash } from 'node:crypto';
 import { DatabaseError, type Pool, type PoolClient, type QueryResultRow } from 'pg';
+import { openTally, type Tally } from '../core/tally.ts';
 import { sqlState } from '../db/pg-errors.ts';
 import { openByteCache } from './byte-cache.ts';
 import type { Statement } from './sql.ts';
@@ -26,7 +27,13 @@ const mostNamed = 200;
 /** The plan's result changed by DDL; no such statement; it exists already: the last two behind a pooler that mixes sessions. */
 const stale = /^(0A000|26000|42P05)$/;
 
-export function openStatements(pool: Pick<Pool, 'connect'>, turns: Turns, maxTextBytes: number, most = mostNamed): Statements {
+export function openStatements(
+  pool: Pick<Pool, 'connect'>,
+  turns: Turns,
+  maxTextBytes: number,
+  most = mostNamed,
+  tally: Tally = openTally(),
+): Statements {
   const shapes = openByteCache<Shape>(maxTextBytes, ({ text }) => text.length);
   /** By connection the names it holds, the least recently used first. */
   const named = new WeakMap<PoolClient, Set<string>>();
@@ -35,8 +42,10 @@ export function openStatements(pool: Pick<Pool, 'connect'>, turns: Turns, maxTex
     const held = shapes.get(key);
     if (held !== undefined) {
       held.uses += 1;
+      tally.hits += 1;
       return held;
     }
+    tally.misses += 1;
     const text = write();
     const shape = { name: `r_${hash('sha256', text, 'base64url').slice(0, 32)}`, text, uses: 1 };
     shapes.set(key, shape);

@@ -104,6 +104,7 @@ async function leaveUnfinished(): Promise<void> {
     });
     const request = { ...own, credential_id: 'x', route_id: 'x', request_hash: Buffer.from('x') };
     await tx('idempotency_keys').insert({ ...request, key: 'begun', locked_until: tx.raw("now() + interval '5 minutes'") });
+    await tx('idempotency_keys').insert({ ...request, key: 'written', locked_until: tx.raw("now() + interval '5 minutes'"), done: '{}' });
     await tx('idempotency_keys').insert({ ...request, key: 'answered', status: 201, body: '{}' });
     const viewId = newId();
     await tx('views').insert({
@@ -192,7 +193,7 @@ describe('finish-restore', () => {
     expect(finished.left).toBe(false);
     expect(finished.json).toMatchObject({
       sessions: 1,
-      requests: 1,
+      requests: 2,
       organizations: [{ tables: 1, mails: 1, slots: 1, runs: { cancelled: 1, released: 0, queued: 1 } }],
       verified: {
         problems: [],
@@ -231,13 +232,13 @@ describe('finish-restore', () => {
     expect([draft.status, draft.body.version]).toEqual([201, 'v11']);
   });
 
-  it('what was unsent is not sent, begun requests are forgotten, answered ones are kept', async () => {
+  it('what was unsent is not sent, begun requests are free, answered ones are kept', async () => {
     const state = await inBackup(async (tx) => ({
       mails: await tx('outgoing_mails').pluck('status'),
       slots: await tx('subscription_slots').pluck('status'),
-      requests: await tx('idempotency_keys').where({ route_id: 'x' }).pluck('key'),
+      requests: await tx('idempotency_keys').whereRaw("route_id = 'x' and locked_until > now() is not true").orderBy('key').pluck('key'),
     }));
-    expect(state).toEqual({ mails: ['unknown'], slots: ['failed'], requests: ['answered'] });
+    expect(state).toEqual({ mails: ['unknown'], slots: ['failed'], requests: ['answered', 'written'] });
   });
 
   it('subscriptions catch up on what came due after the stop, and on nothing before it', async () => {

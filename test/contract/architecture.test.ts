@@ -65,7 +65,7 @@ const mayImport: Record<string, Record<string, Access>> = {
     connectors: ['connector.ts', 'netsuite/connection.ts'], // the words of its errors, and which addresses are an account's
   },
   // What an operator asks of the process, and how it ends; no feature knows of it.
-  operate: { core: 'all', http: ['health.ts'] },
+  operate: { core: 'all', http: ['health.ts', 'served.ts'] },
   // Tools for agents: over the operations' values, and over the published versions.
   mcp: { core: 'all', http: 'all', platform: 'door', public: 'door' },
   // The demo acts as a customer, an ERP and an operator at once; nothing imports it but main.
@@ -103,7 +103,7 @@ const mayImport: Record<string, Record<string, Access>> = {
   'service.ts': {
     core: 'all',
     db: 'all',
-    http: ['health.ts', 'messages.ts', 'server.ts'],
+    http: ['health.ts', 'messages.ts', 'served.ts', 'server.ts'],
     operate: 'all',
     public: 'door',
     'app.ts': 'all',

@@ -3,7 +3,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { inject } from 'vitest';
+import { openKnex } from '../../src/db/connect.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { templateName } from '../setup/global.ts';
 import { until } from '../setup/until.ts';
 
 export type OpsDatabase = TestDatabase & {
@@ -13,8 +16,10 @@ export type OpsDatabase = TestDatabase & {
   readonly folder: string;
 };
 
-export async function opsDatabase(): Promise<OpsDatabase> {
+/** From null: an empty one, for a server to migrate; its `ctx` is of use only after that. */
+export async function opsDatabase(from: string | null = templateName): Promise<OpsDatabase> {
   const database = await testDatabase();
+  if (from === null) await empty(database.address.database);
   const folder = await mkdtemp(path.join(tmpdir(), 'portal-ops-'));
   const { host, port, user, database: name } = database.address;
   return {
@@ -28,6 +33,13 @@ export async function opsDatabase(): Promise<OpsDatabase> {
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+async function empty(name: string): Promise<void> {
+  const admin = openKnex(inject('pg'), null, 1);
+  await admin.raw(`drop database ${name} with (force)`);
+  await admin.raw(`create database ${name}`);
+  await admin.destroy();
 }
 
 export type LogLine = Readonly<Record<string, unknown>> & { readonly msg?: string };
