@@ -10,7 +10,7 @@ COPY migrations migrations
 # What is compiled once is kept here: the only folder that the service's own user may write. It is filled now, so that a start finds it.
 RUN mkdir -p node_modules/.cache/compiled && chown -R node:node node_modules/.cache
 USER node
-RUN node scripts/run.mjs --help
+RUN node --max-semi-space-size=4 --heap-growing-percent=30 scripts/run.mjs --help
 EXPOSE 8080
 # Stopping takes at most SHUTDOWN_SECONDS (25): give the container a little more than that (docker stop --time 30).
 STOPSIGNAL SIGTERM
