@@ -58,6 +58,14 @@ export type Settings = {
     /** Over so few records each filter and each sort is tried once rather than every pair of them. */
     readonly fewRecords: number;
   };
+  /** What the public interface may take of this process at once. */
+  readonly publicLoad: {
+    /** Requests under way, of one organization at most three quarters of them. */
+    readonly requests: number;
+    /** Reads that may wait for a connection, and look-ups of keys and versions as well; of one organization at most half. */
+    readonly waiting: number;
+    readonly waitMs: number;
+  };
   readonly exports: {
     /** Exports that run at once in this process, each on a connection of its own. */
     readonly running: number;

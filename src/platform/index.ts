@@ -5,6 +5,7 @@ import { openStreams, type StreamOptions } from '../http/event-stream.ts';
 import { routeRouter } from '../http/express.ts';
 import { describeRoutes } from '../http/openapi.ts';
 import { type AnyRoute, checkRoutes, definePublicRoute, type RouteGroup } from '../http/route.ts';
+import { platformBase } from '../http/served.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { agentRoutes } from './agents/agents.routes.ts';
 import { apiKeyRoutes } from './api-keys/api-keys.routes.ts';
@@ -27,7 +28,7 @@ import { teamRoutes } from './teams/teams.routes.ts';
 import { viewRoutes } from './views/views.routes.ts';
 import { whoamiRoutes } from './whoami/whoami.routes.ts';
 
-export const platformBase = '/api/platform/v1';
+export { platformBase };
 
 const description = `Configuration of the portal service: who may do what, where the records come from, when they are synced, and in which
 shape they are published.

@@ -17,6 +17,8 @@ export type Scheduler = {
   tick(): Promise<number>;
   /** Claims what can be claimed. Returns at once; work goes on behind it. */
   poke(): void;
+  /** Milliseconds since a tick last came to its end, or since the start. */
+  sinceTickMs(): number;
   /** Hands running runs over and waits until nothing is in flight. */
   stop(): Promise<void>;
 };
@@ -94,11 +96,16 @@ function startClaiming(ctx: Ctx, stopping: AbortSignal, open: OpenConnector) {
 export function startScheduler(ctx: Ctx, { openConnector = openConnectorOf }: SchedulerOptions = {}): Scheduler {
   const stopping = new AbortController();
   const { poke, settled } = startClaiming(ctx, stopping.signal, openConnector);
+  let tickedAtMs = ctx.clock.monotonicMs();
   const tick = async (): Promise<number> => {
-    const made = await enqueueDueRuns(ctx);
-    poke();
-    await clearEndedRuns(ctx);
-    return made;
+    try {
+      const made = await enqueueDueRuns(ctx);
+      poke();
+      await clearEndedRuns(ctx);
+      return made;
+    } finally {
+      tickedAtMs = ctx.clock.monotonicMs();
+    }
   };
   const minute = everyMinute(tick, (error) => ctx.log.error({ err: error }, 'the tick failed'));
   const idle = setInterval(poke, idlePollMs);
@@ -107,6 +114,7 @@ export function startScheduler(ctx: Ctx, { openConnector = openConnectorOf }: Sc
   return {
     tick,
     poke,
+    sinceTickMs: () => ctx.clock.monotonicMs() - tickedAtMs,
     stop: async () => {
       clearInterval(idle);
       stopping.abort();
