@@ -52,6 +52,7 @@ export function publicHandler(ctx: Ctx, { referencePage, sessionCookie, headersO
     let target = { version: '', resource: '' };
     let apiKeyId: string | undefined;
     const place = service.places.enter();
+    if (place instanceof Promise) return place;
     res.once('close', () => {
       place.leave();
       if (apiKeyId !== undefined) usage.note({ apiKeyId, ...target }, res.writableFinished ? res.statusCode : brokenOff);
@@ -65,7 +66,7 @@ export function publicHandler(ctx: Ctx, { referencePage, sessionCookie, headersO
       onCaller: ({ id, organization }) => {
         res.locals['logged'] = { organizationId: organization.id, credential: { kind: 'api-key', id } };
         apiKeyId = id;
-        place.belongsTo(organization.id);
+        return place.belongsTo(organization.id);
       },
       onTarget: (version, resource) => {
         target = { version, resource };

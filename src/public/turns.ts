@@ -12,8 +12,8 @@ export type Turns = {
   take(owner: string, signal: AbortSignal): Promise<(() => void) | undefined>;
   /** As `take`, for whom nothing can call away. */
   await(owner: string): Promise<() => void>;
-  /** How many run and how many wait. */
-  now(): { readonly running: number; readonly waiting: number };
+  /** Resolves when nobody runs, and after so long in any case; undefined when nobody runs now. */
+  lull(atMostMs: number): Promise<void> | undefined;
 };
 
 export type TurnLimits = {
@@ -42,6 +42,7 @@ export function openTurns(limits: TurnLimits, what = 'exports'): Turns {
   let begun = 0;
   let inQueue = 0;
   const shares = new Map<string, Share>();
+  const atRest = new Set<() => void>();
 
   const shareOf = (owner: string): Share => {
     const held = shares.get(owner);
@@ -63,6 +64,7 @@ export function openTurns(limits: TurnLimits, what = 'exports'): Turns {
       share.running -= 1;
       forgetIdle(owner, share);
       if (inQueue > 0) beginNext();
+      if (taken === 0) for (const done of atRest) done();
     };
   };
   /** Of those who may run the one who runs the least, or had to wait the longest for a turn; his own come in order. */
@@ -77,7 +79,9 @@ export function openTurns(limits: TurnLimits, what = 'exports'): Turns {
     const [place] = share.waiting;
     place?.begin(run(owner, share));
   };
-  const refusal = (why: string) => unavailable(`${why}; try again later`, retryAfterSeconds);
+  /** Made once: they are thrown when there is the least time for it. */
+  const tooMany = unavailable(`Too many ${what} are under way; try again later`, retryAfterSeconds);
+  const tooLong = unavailable(`The ${what} under way took too long; try again later`, retryAfterSeconds);
   const wait = (owner: string, signal: AbortSignal | undefined): Promise<(() => void) | undefined> =>
     new Promise((resolve, reject) => {
       const share = shareOf(owner);
@@ -94,7 +98,7 @@ export function openTurns(limits: TurnLimits, what = 'exports'): Turns {
       };
       const timer = setTimeout(() => {
         leave();
-        reject(refusal(`The ${what} under way took too long`));
+        reject(tooLong);
       }, limitMs);
       const place: Waiting = {
         begin: (end) => {
@@ -115,7 +119,7 @@ export function openTurns(limits: TurnLimits, what = 'exports'): Turns {
     const end = begin(owner);
     if (end !== undefined) return end;
     if (inQueue < waiting && (shares.get(owner)?.waiting.size ?? 0) < half(waiting)) return wait(owner, signal);
-    throw refusal(`Too many ${what} are under way`);
+    throw tooMany;
   };
   return {
     begin,
@@ -125,6 +129,17 @@ export function openTurns(limits: TurnLimits, what = 'exports'): Turns {
       if (end === undefined) throw new Error('a turn was called away');
       return end;
     },
-    now: () => ({ running: taken, waiting: inQueue }),
+    lull: (atMostMs) =>
+      taken === 0
+        ? undefined
+        : new Promise((resolve) => {
+            const done = (): void => {
+              clearTimeout(timer);
+              atRest.delete(done);
+              resolve();
+            };
+            const timer = setTimeout(done, atMostMs);
+            atRest.add(done);
+          }),
   };
 }
