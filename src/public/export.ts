@@ -148,6 +148,8 @@ async function sendPlain({ read }: Lines, res: ServerResponse, left: AbortSignal
 
 /** Packing goes on beside the reading, so it has each piece for itself. */
 function sendPacked({ read }: Lines, res: ServerResponse): Promise<void> {
+  // A pipeline listens to its end in many places, beside those who listen to every answer's.
+  res.setMaxListeners(20);
   const pieces = async function* () {
     for await (const piece of read()) yield Buffer.from(piece);
   };
