@@ -16,7 +16,8 @@ const Identified = z.object({ id: z.string() });
 const Roles = z.object({ data: z.array(z.object({ id: z.string(), name: z.string() })) });
 const Run = z.object({ status: z.string(), error: z.object({ message: z.string() }).nullable() });
 const patienceMs = 120_000;
-const mailEveryMs = 1_000;
+/** An organization sends a thousand invitations a day at most, and this stays below. */
+const mailEveryMs = (minutes: number): number => Math.max(1_500, (minutes * 60_000) / 900);
 /** Between the end of one round of syncs and the next. */
 const restMs = 2_000;
 
@@ -42,7 +43,7 @@ export type SoakCompany = {
   readonly id: string;
   readonly key: string;
   /** Syncs and invites until told to stop; what it did and what went wrong. */
-  work(mail: MailServer): { stop(): Promise<Background> };
+  work(mail: MailServer, minutes: number): { stop(): Promise<Background> };
 };
 
 export async function openSoakCompany({ ctx }: Database, url: string, erp: ErpProcess): Promise<SoakCompany> {
@@ -63,7 +64,7 @@ export async function openSoakCompany({ ctx }: Database, url: string, erp: ErpPr
   return {
     id,
     key,
-    work(mail) {
+    work(mail, minutes) {
       const errors: string[] = [];
       const counts = { runs: 0, mails: 0 };
       const deliveredBefore = mail.delivered.length;
@@ -78,7 +79,7 @@ export async function openSoakCompany({ ctx }: Database, url: string, erp: ErpPr
         await sync();
         counts.runs += configs.length;
       });
-      const inviting = again(mailEveryMs, async () => {
+      const inviting = again(mailEveryMs(minutes), async () => {
         counts.mails += 1;
         const email = `guest-${deliveredBefore}-${counts.mails}@bench.example`;
         await call('POST', `/organizations/${id}/invitations`, anything, { email, roleId });

@@ -171,7 +171,7 @@ async function main(folder: string, database: Database, minutes: number, records
   try {
     await publishInvoices(service.url, invoices, admin);
     const company = await openSoakCompany(database, service.url, erp);
-    const { stop } = company.work(mail);
+    const { stop } = company.work(mail, minutes);
     const lines = linesOf(await soak({ url: service.url, invoices, callers }, minutes, inspector.look, stop));
     const day = ctx.clock.now().toISOString().slice(0, 10);
     const heading = `Run of ${day}: ${minutes} minutes, of which the first fifth is warm-up; ${records} invoices; reads at ${100 * share} % of saturation.\n${await machineText(admin)}`;
