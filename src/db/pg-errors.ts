@@ -26,4 +26,5 @@ export const isNotNow = (error: unknown): boolean => {
 
 /** No room for what is to be written. PostgreSQL has a code of its own for this only where it notices it first. */
 export const isDiskFull = (error: unknown): boolean =>
-  sqlState(error) === '53100' || (error instanceof Error && /could not (extend|write)\b.*(No space left|File too large|quota)/is.test(error.message));
+  sqlState(error) === '53100' ||
+  (error instanceof Error && /could not (extend|write)\b.*(No space left|File too large|quota)/is.test(error.message));

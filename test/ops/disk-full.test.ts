@@ -12,7 +12,7 @@ import { type Cluster, startCluster } from '../chaos/cluster.ts';
 import { leaveNothingBehind } from '../setup/last-will.ts';
 import { until } from '../setup/until.ts';
 import { type ServingProcess, startServer } from './server-process.ts';
-import { type Company, connectCompany, endOf, type ErpSite, makeCompany, openErpSite, publish, runOf, startRun, sync } from './site.ts';
+import { type Company, connectCompany, type ErpSite, endOf, makeCompany, openErpSite, publish, runOf, startRun, sync } from './site.ts';
 
 const run = promisify(execFile);
 /** Just above a segment of the log of transactions, which must go on; not a whole number of pages. */
@@ -95,7 +95,9 @@ describe('no room left on the disk', () => {
 
     await limitFiles('unlimited');
     // Its next try is due now, rather than in ten seconds.
-    await admin('sync_runs').where({ id }).update({ wake_at: admin.raw('now()') });
+    await admin('sync_runs')
+      .where({ id })
+      .update({ wake_at: admin.raw('now()') });
     expect(await endOf(company, server.url, id)).toMatchObject({ status: 'succeeded', counts: { fetched: 120, updated: 120 } });
     const after = await read();
     expect(after).toMatchObject({ status: 200, total: 120, generation: String(Number(before.generation) + 1) });
