@@ -141,14 +141,16 @@ describe('a checkout', () => {
   it('ends in time, when the service says so, or when the payer does; then no card is taken', async () => {
     const account = await openAccount();
     const [late, ended, given, used] = [await checkOut(account), await checkOut(account), await checkOut(account), await paid(account)];
-    expect(await account.provider.expireCheckout(ended.session.id, never)).toMatchObject({ state: 'CANCELED', failure: { code: 'expired' } });
+    expect(await account.provider.expireCheckout(ended.session.id, never)).toMatchObject({
+      state: 'CANCELED',
+      failure: { code: 'expired' },
+    });
     expect(await giveUpPaying(database.ctx, given.token)).toMatchObject({ outcome: 'done', session: { state: 'canceled' } });
     expect(await account.provider.expireCheckout(used.session.id, never)).toMatchObject({ state: 'SUCCEEDED', received: gbp(5_000n) });
     expect(await giveUpPaying(database.ctx, used.token)).toMatchObject({ outcome: 'refused', session: { state: 'paid' } });
     // By the clock alone it is over, before anybody has written that down.
     clock.advance(30 * 60_000);
-    for (const { token } of [late, ended, given])
-      expect((await payByCard(database.ctx, token, 'approved'))?.outcome).toBe('refused');
+    for (const { token } of [late, ended, given]) expect((await payByCard(database.ctx, token, 'approved'))?.outcome).toBe('refused');
     expect(await late.look()).toMatchObject({ state: 'OPEN' });
     await letTimePass(database.ctx, never);
     expect(await late.look()).toMatchObject({ state: 'CANCELED', received: gbp(0n), method: null });
@@ -186,7 +188,9 @@ describe('a card', () => {
   it('is charged once however many pages send it at once', async () => {
     const account = await openAccount();
     const { token, look } = await checkOut(account);
-    const tried = await Promise.all(['approved', 'approved', 'approved-later', 'lost-card'].map((id) => payByCard(database.ctx, token, id)));
+    const tried = await Promise.all(
+      ['approved', 'approved', 'approved-later', 'lost-card'].map((id) => payByCard(database.ctx, token, id)),
+    );
     expect(tried.filter((answer) => answer?.outcome === 'done')).toHaveLength(1);
     expect(await look()).toMatchObject({ providerPaymentId: expect.stringMatching(/^py_/) });
     expect((await payByCard(database.ctx, token, '4242424242424242'))?.outcome).toBe('refused');
