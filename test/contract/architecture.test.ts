@@ -165,8 +165,8 @@ describe('the outside world', () => {
     expect(offending(src, /(?:await |return |= )fetch\(/)).toEqual([
       'src/connectors/netsuite/clock-watch.ts',
       'src/demo/management-client.ts',
-      'src/gateways/payments/sandbox/deliver-events.ts',
       'src/gateways/model/provider-fetch.ts',
+      'src/gateways/payments/sandbox/deliver-events.ts',
       'src/identity/access-token.ts',
     ]);
   });
