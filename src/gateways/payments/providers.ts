@@ -1,0 +1,7 @@
+// The providers that there are. Adding one is its file and its line here.
+import type { ProviderKind, ProviderName } from './provider.ts';
+
+const kinds: readonly ProviderKind[] = [];
+
+/** Undefined for one that this installation does not have. */
+export const findProviderKind = (name: ProviderName): ProviderKind | undefined => kinds.find((kind) => kind.name === name);
