@@ -123,6 +123,15 @@ export type Settings = {
     /** How old the description of the ERP's record types may be when a run begins. */
     readonly metadataMaxAgeMs: number;
   };
+  /** How Stripe is called, by organizations whose payments it takes. */
+  readonly stripe: {
+    /** Its address, without a path. */
+    readonly apiUrl: string;
+    /** For one request with its answer. */
+    readonly timeoutMs: number;
+    /** Of a request that got no answer, or 409 or 5xx. */
+    readonly retries: number;
+  };
   readonly oidc: {
     readonly issuer: string;
     /** This service's own name as a resource, never a client id. */

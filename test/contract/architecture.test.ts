@@ -160,13 +160,14 @@ describe('the outside world', () => {
   });
 
   it('addresses that a customer typed are called through the guarded fetch', () => {
-    // The identity provider and the models' providers are the operator's, the demo's client and the sandbox call their own service, and the clock
-    // watch wraps the guarded fetch.
+    // The identity provider, the models' providers and Stripe's address are the operator's, the demo's client and the sandbox call
+    // their own service, and the clock watch wraps the guarded fetch.
     expect(offending(src, /(?:await |return |= )fetch\(/)).toEqual([
       'src/connectors/netsuite/clock-watch.ts',
       'src/demo/management-client.ts',
       'src/gateways/model/provider-fetch.ts',
       'src/gateways/payments/sandbox/deliver-events.ts',
+      'src/gateways/payments/stripe/client.ts',
       'src/identity/access-token.ts',
     ]);
   });

@@ -63,6 +63,8 @@ export const testSettings: Settings = {
     reconcileEveryMs: 86_400_000,
     metadataMaxAgeMs: 86_400_000,
   },
+  // Nobody listens there: a test that pays says where.
+  stripe: { apiUrl: 'http://127.0.0.1:1', timeoutMs: 5_000, retries: 0 },
   oidc: null,
 };
 
