@@ -182,6 +182,7 @@ describe('the outside world', () => {
     ['express-rate-limit', /^src\/http\/rate-limit\.ts$/, 1],
     ['openapi3-ts', /^src\/(http|public)\/openapi\.ts$/, 2],
     ['pino', /^src\/core\/log\.ts$/, 1],
+    ['stripe', /^src\/gateways\/payments\/stripe\/(client|errors|events|open-stripe|payouts|snapshots)\.ts$/, 6],
     ['node-cron', /^src\/core\/recurring\.ts$/, 1],
     ['vitest', /^test\/contract\/architecture\.test\.ts$/, 1],
     ['supertest', /^test\/setup\/api\.ts$/, 1],

@@ -30,6 +30,8 @@ export type StripeServer = {
   fault: (request: StripeRequest) => Fault | undefined;
   /** What a restricted key may not reach, as the beginning of a path. */
   readonly forbidden: string[];
+  /** As Stripe may do after a day. */
+  forgetKeys(): void;
   /** Resolves when a request is first left without an answer. */
   readonly stalled: Promise<void>;
   /** As it is sent to an endpoint: the raw body and its signature, made `ageSeconds` ago. */
@@ -54,6 +56,7 @@ export async function startStripe({ clock = systemClock }: { readonly clock?: Cl
     requests: [],
     fault: () => undefined,
     forbidden: [],
+    forgetKeys: () => kept.clear(),
     stalled,
     signed(event, ageSeconds = 0) {
       const body = JSON.stringify(event);

@@ -66,7 +66,9 @@ export function readStripeEvent(
   { webhookSecret, nowMs }: { readonly webhookSecret: string; readonly nowMs: number },
 ): ProviderEvent {
   try {
-    Stripe.webhooks.signature?.verifyHeader(rawBody, signature ?? '', webhookSecret, toleranceSeconds, undefined, nowMs);
+    const { signature: verifier } = Stripe.webhooks;
+    if (verifier === null) throw new Error('the library has nothing to verify with');
+    verifier.verifyHeader(rawBody, signature ?? '', webhookSecret, toleranceSeconds, undefined, nowMs);
   } catch {
     throw new ProviderError('bad-signature', 'The event is not signed by Stripe, or was sent too long ago');
   }

@@ -1,6 +1,7 @@
 // Reads what Stripe holds of one payment into the service's words. A checkout session tells whether it may still be paid; whether money
 // came is told by its payment intent alone.
 import type Stripe from 'stripe';
+import { isId } from '../../../core/id.ts';
 import type { Failure, PaymentSnapshot, RefundSnapshot, RefundState } from '../provider.ts';
 import { ProviderError } from '../provider.ts';
 import { fromStripeAmount } from './amounts.ts';
@@ -16,8 +17,13 @@ export const marks = {
 type Marked = { readonly metadata?: Stripe.Metadata | null };
 
 /** Our id of the payment; null for what another program, or another organization, made on the same account. */
-export const ourPaymentId = ({ metadata }: Marked, accountId: string): string | null =>
-  metadata?.[marks.account] === accountId ? (metadata[marks.payment] ?? null) : null;
+export const ourPaymentId = (marked: Marked, accountId: string): string | null => ourMark(marked, accountId, marks.payment);
+
+/** Null too for what somebody changed at Stripe's own desk into no id. */
+function ourMark({ metadata }: Marked, accountId: string, mark: string): string | null {
+  const id = metadata?.[marks.account] === accountId ? metadata[mark] : undefined;
+  return id !== undefined && isId(id) ? id : null;
+}
 
 /** The object itself where it was asked for. */
 export const expanded = <T extends object>(value: string | T | null | undefined): T | null =>
@@ -44,7 +50,7 @@ export function refundSnapshot(refund: Stripe.Refund, accountId: string): Refund
   if (state === undefined) throw new ProviderError('malformed-answer', 'Stripe told a state of a refund that is not known here');
   return {
     id: refund.id,
-    refundId: refund.metadata?.[marks.account] === accountId ? (refund.metadata[marks.refund] ?? null) : null,
+    refundId: ourMark(refund, accountId, marks.refund),
     amount: fromStripeAmount(refund.amount, refund.currency),
     state,
     failure: state === 'FAILED' ? failureOf(refund.failure_reason, null, `The refund failed: ${refund.failure_reason ?? 'unknown'}`) : null,
