@@ -191,6 +191,8 @@ function toSettings(env: Environment): Settings {
   const { OIDC_ISSUER: issuer, OIDC_AUDIENCE: audience, OIDC_JWKS_URI: jwksUri, OIDC_USERINFO_URI: userinfoUri = null } = env;
   return {
     publicUrl: (env.PUBLIC_URL ?? `http://${env.HOST.includes(':') ? `[${env.HOST}]` : env.HOST}:${env.PORT}`).replace(/\/+$/, ''),
+    ownUrl: `http://127.0.0.1:${env.PORT}`,
+    sandbox: { laterMs: 10_000, payoutEveryMs: 86_400_000 },
     production: env.NODE_ENV === 'production',
     allowSignup: env.ALLOW_SIGNUP,
     session: { idleMs: 12 * 3_600_000, absoluteMs: 7 * 86_400_000 },

@@ -3,6 +3,15 @@
 
 export type Settings = {
   readonly publicUrl: string;
+  /** Where this process listens, for itself: there the sandbox's events go. */
+  readonly ownUrl: string;
+  /** The built-in payment provider's clock. */
+  readonly sandbox: {
+    /** How long what does not happen at once takes. */
+    readonly laterMs: number;
+    /** What was taken is paid out so often, by windows counted from the epoch. */
+    readonly payoutEveryMs: number;
+  };
   readonly production: boolean;
   /** Requests a minute for one credential on the management interface. */
   readonly rateLimitPerMinute: number;
