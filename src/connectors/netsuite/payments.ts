@@ -98,7 +98,9 @@ function checkExternalId(externalId: string): string {
 /** A transaction that is gone is told in other words than a record that is. */
 function isAbsent(error: unknown): boolean {
   return (
-    error instanceof ErpError && error.kind === 'query' && /record instance does not exist|Transaction type specified is incorrect/i.test(error.message)
+    error instanceof ErpError &&
+    error.kind === 'query' &&
+    /record instance does not exist|Transaction type specified is incorrect/i.test(error.message)
   );
 }
 
