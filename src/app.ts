@@ -1,6 +1,8 @@
 // The composition root: from opened resources to an Express application and a scheduler. It decides what is mounted where.
 import express, { type Express } from 'express';
 import type { Ctx } from './core/ctx.ts';
+import { startSandbox } from './gateways/payments/sandbox/deliver-events.ts';
+import { giveUpPaying, lookAtSession, payByCard } from './gateways/payments/sandbox/pay-session.ts';
 import { sessionCookie } from './http/authenticate.ts';
 import { errorHandler, unknownAddress } from './http/errors.ts';
 import type { StreamOptions } from './http/event-stream.ts';
@@ -10,6 +12,7 @@ import { mcpPath, mcpResource, mcpRouter, metadataPaths, resourceMetadata, type 
 import { adoptMessages, type Messages } from './http/messages.ts';
 import { referencePages } from './http/reference-page.ts';
 import { checkHeaders, requestLog } from './http/request-log.ts';
+import { sandboxPayPages } from './http/sandbox-pay-page.ts';
 import { signInRouter } from './http/sign-in.ts';
 import { unsubscribePages } from './http/unsubscribe-page.ts';
 import type { VerifyToken } from './identity/access-token.ts';
@@ -79,6 +82,9 @@ export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   app.get('/unsubscribe', links.show);
   app.post('/unsubscribe', links.unsubscribe);
   app.post('/unsubscribe/undo', links.resubscribe);
+  const paying = sandboxPayPages(ctx, { look: lookAtSession, pay: payByCard, giveUp: giveUpPaying }, invitation.stylesheet);
+  app.use('/pay-assets', paying.assets);
+  app.use('/pay/sandbox', paying.pages);
   app.use('/auth', signInRouter(ctx));
   app.use(platformBase, platformRouter(ctx, verify, options.streams ?? {}));
   app.get(metadataPaths, resourceMetadata(ctx));
@@ -119,6 +125,7 @@ export async function startBackground(ctx: Ctx): Promise<Background> {
   const subscriptions = startSubscriptions(ctx);
   const payWork = startPayWork(ctx);
   const writeBack = startWriteBack(ctx);
+  const sandbox = startSandbox(ctx);
   const stopping = new AbortController();
   let pruning = prune(ctx, stopping.signal);
   const hourly = setInterval(() => {
@@ -138,6 +145,7 @@ export async function startBackground(ctx: Ctx): Promise<Background> {
         domainChecks.stop(),
         certificates.stop(),
         agents.stop(),
+        sandbox.stop(),
         stopPublications(ctx),
       ];
       await Promise.all([pruning, ...ends]);

@@ -129,7 +129,7 @@ export async function startService(config: Config, opened: OpenDatabase, log?: L
     const host = family === 'IPv6' ? `[${reachable(address)}]` : reachable(address);
     const localUrl = `http://${host}:${port}`;
     const url = config.PUBLIC_URL ?? localUrl;
-    const running: Ctx = { ...ctx, settings: { ...ctx.settings, publicUrl: url.replace(/\/+$/, '') } };
+    const running: Ctx = { ...ctx, settings: { ...ctx.settings, publicUrl: url.replace(/\/+$/, ''), ownUrl: localUrl } };
     const stopping = new AbortController();
     const usage = openUsage(running);
     const streams = { stopping: stopping.signal };
