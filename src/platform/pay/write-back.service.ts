@@ -1,4 +1,5 @@
 // What a person decides about the write-back: whether it can be switched on, and when it is tried again.
+import type { Connector } from '../../connectors/connector.ts';
 import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { invalid } from '../../core/errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
@@ -7,8 +8,8 @@ import { writeAudit } from '../audit.store.ts';
 import { queueAgain } from './erp-documents.store.ts';
 
 /** Throws 422 where the organization has no ERP connection, or one to an ERP that takes no payments. */
-export async function requirePaymentWriter(ctx: TenantCtx): Promise<void> {
-  const { payments } = await openConnectorOf(ctx);
+export async function requirePaymentWriter(ctx: TenantCtx, open: (ctx: TenantCtx) => Promise<Connector> = openConnectorOf): Promise<void> {
+  const { payments } = await open(ctx);
   if (payments === undefined)
     throw invalid('The ERP connection takes no payments', [
       { path: 'writeBack', code: 'not_supported', message: 'Payments can not be written into this ERP: send false' },
