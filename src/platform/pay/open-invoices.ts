@@ -2,7 +2,7 @@
 // caller allows it and the ERP does not answer.
 import { ErpError, type RecordTypeMetadata, type SourceValue } from '../../connectors/connector.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
-import { type AppError, invalid, unavailable } from '../../core/errors.ts';
+import { AppError, invalid, unavailable } from '../../core/errors.ts';
 import { parseExact } from '../../core/exact-json.ts';
 import { isCurrency, readAmount } from '../../core/money.ts';
 import { inTransaction } from '../../db/transaction.ts';
