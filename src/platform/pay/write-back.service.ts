@@ -28,5 +28,5 @@ export const retryErpDocument = (ctx: RequestCtx, paymentId: string): Promise<vo
           message: 'It is in the ERP with everything that was refunded of it, or it is not written back',
         },
       ]);
-    await writeAudit(tx, ctx, { action: 'payment.retry_write_back', target: { type: 'payment', id: paymentId } });
+    await writeAudit(tx, ctx, { action: 'payment.retry-write-back', target: { type: 'payment', id: paymentId } });
   });
