@@ -23,6 +23,7 @@ import { tendAllIndexes } from './platform/api-schemas/tend-indexes.ts';
 import { startDomainChecks } from './platform/domains/recheck.ts';
 import { platformBase, platformRouter } from './platform/index.ts';
 import { startPayWork } from './platform/pay/pay-work.ts';
+import { startWriteBack } from './platform/pay/write-back.ts';
 import { startSubscriptions } from './platform/subscriptions/runner.ts';
 import { lookAtLink, resubscribe, unsubscribe } from './platform/subscriptions/unsubscribe.ts';
 import { openUsage, publicHandler, type Usage } from './public/index.ts';
@@ -112,7 +113,7 @@ async function prune(ctx: Ctx, stopping: AbortSignal): Promise<void> {
 
 /**
  * What works without being asked: due syncs and subscriptions, queued mail, pending domains, certificates that end, publications, checks of
- * agents and messages that a stopped process left unfinished, payments that providers are asked about, and tidying up.
+ * agents and messages that a stopped process left unfinished, payments that providers are asked about and that ERPs are told of, and tidying up.
  */
 export async function startBackground(ctx: Ctx): Promise<Background> {
   const scheduler = startScheduler(ctx);
@@ -124,6 +125,7 @@ export async function startBackground(ctx: Ctx): Promise<Background> {
   const subscriptions = startSubscriptions(ctx);
   const sandbox = startSandbox(ctx);
   const payWork = startPayWork(ctx);
+  const writeBack = startWriteBack(ctx);
   const stopping = new AbortController();
   let pruning = prune(ctx, stopping.signal);
   const hourly = setInterval(() => {
@@ -138,6 +140,7 @@ export async function startBackground(ctx: Ctx): Promise<Background> {
         scheduler.stop(),
         subscriptions.stop(),
         payWork.stop(),
+        writeBack.stop(),
         mailSender.stop(),
         domainChecks.stop(),
         certificates.stop(),

@@ -22,11 +22,15 @@ export const InvoiceMapping = z
   .describe('Which synced fields mean what');
 export type InvoiceMapping = z.output<typeof InvoiceMapping>;
 
+const erpId = z.string().regex(/^[A-Za-z0-9_.:-]{1,60}$/, 'must be an id as the ERP shows it');
+
 export const WriteBack = z
   .union([
     z.literal(false),
     z.strictObject({
-      account: z.string().min(1).max(60).nullable().default(null).describe('Where the money goes; null: undeposited funds'),
+      account: erpId.nullable().default(null).describe("Id of the ERP's account where paid money lies; null: undeposited funds"),
+      refundAccount: erpId.nullable().default(null).describe('From which account refunds are paid; null: `account`'),
+      refundMethod: erpId.nullable().default(null).describe("Id of the ERP's refund method; null where it asks for none"),
     }),
   ])
   .describe('False: people enter payments in the ERP by hand');
