@@ -200,6 +200,24 @@ describe('a payer', () => {
     expect(parts.sort()).toEqual(paid.map(({ payment }) => [payment.id, pence(payment.amount)]).sort());
   });
 
+  it('gets a part back, which the ERP then shows as due again', async () => {
+    const [, second] = both();
+    if (second === undefined) throw new Error('there is no second payment');
+    const path = `/pay/payments/${second.payment.id}`;
+    expect(await call('post', `${path}/refund`, { amount: '20.25', reason: 'Broken' })).toMatchObject({ refundedAmount: '20.25' });
+    const landed = await until(async () => {
+      const payment = (await call('get', path)) as Payment;
+      return payment.erp.status === 'PENDING' ? undefined : payment;
+    });
+    expect(landed).toMatchObject({ status: 'PARTIALLY_REFUNDED', erp: { status: 'LANDED', unappliedAmount: '0.00' } });
+    second.left += 2_025;
+    const [refunded] = await inTheErp<{ total: string }>(
+      "select sum(abs(foreigntotal))::text as total from ledger.transaction where type = 'CustRfnd' and externalid is not null",
+      [],
+    );
+    expect(pence(refunded?.total ?? '0')).toBe(2_025);
+  });
+
   it('shows in the public interface after the next sync, and leaves nothing more to pay on the first invoice', async () => {
     await sync();
     const paid = both();
