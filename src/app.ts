@@ -123,9 +123,9 @@ export async function startBackground(ctx: Ctx): Promise<Background> {
   const certificates = startCertificateWatch(ctx);
   const agents = startAgentWork(ctx);
   const subscriptions = startSubscriptions(ctx);
-  const sandbox = startSandbox(ctx);
   const payWork = startPayWork(ctx);
   const writeBack = startWriteBack(ctx);
+  const sandbox = startSandbox(ctx);
   const stopping = new AbortController();
   let pruning = prune(ctx, stopping.signal);
   const hourly = setInterval(() => {

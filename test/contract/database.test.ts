@@ -103,20 +103,9 @@ async function fillEveryTable(id: string): Promise<void> {
     const viewId = newId();
     await tx('views').insert({ ...own, ...view, id: viewId, owner_id: user.user_id });
     await subscribe(tx, own, viewId, user.user_id);
-    await useSandbox(tx, own);
     await pay(tx, own);
+    await useSandbox(tx, own);
   });
-}
-
-async function useSandbox(tx: Tx, own: { organization_id: string }): Promise<void> {
-  const [id, account_id] = [newId(), newId()];
-  const sums = { amount_minor: 1, currency: 'GBP' };
-  const session = { checkout_id: 'x', payment_id: 'x', token_hash: Buffer.from(id), token: 'x', title: 'x', items: '[]' };
-  const addresses = { success_url: 'x', cancel_url: 'x', expires_at: new Date() };
-  await tx('sandbox_payments').insert({ ...own, ...sums, ...session, ...addresses, id, account_id });
-  await tx('sandbox_refunds').insert({ ...own, id: newId(), session_id: id, amount_minor: 1, state: 'PENDING' });
-  await tx('sandbox_payouts').insert({ ...own, ...sums, id: newId(), account_id, arrival_date: '2026-03-03', created_at: new Date() });
-  await tx('sandbox_events').insert({ ...own, id: newId(), account_id, body: '{}' });
 }
 
 async function pay(tx: Tx, own: { organization_id: string }): Promise<void> {
@@ -135,6 +124,17 @@ async function pay(tx: Tx, own: { organization_id: string }): Promise<void> {
   await tx('pay_payout_entries').insert({ ...own, payout_id, position: 0, kind: 'payment', payment_id, amount_minor: 1 });
   await tx('pay_events').insert({ ...own, account_id, event_id: 'x', type: 'x' });
   await tx('pay_tasks').insert({ ...own, account_id, kind: 'account', subject: '' });
+}
+
+async function useSandbox(tx: Tx, own: { organization_id: string }): Promise<void> {
+  const [id, account_id] = [newId(), newId()];
+  const sums = { amount_minor: 1, currency: 'GBP' };
+  const session = { checkout_id: 'x', payment_id: 'x', token_hash: Buffer.from(id), token: 'x', title: 'x', items: '[]' };
+  const addresses = { success_url: 'x', cancel_url: 'x', expires_at: new Date() };
+  await tx('sandbox_payments').insert({ ...own, ...sums, ...session, ...addresses, id, account_id });
+  await tx('sandbox_refunds').insert({ ...own, id: newId(), session_id: id, amount_minor: 1, state: 'PENDING' });
+  await tx('sandbox_payouts').insert({ ...own, ...sums, id: newId(), account_id, arrival_date: '2026-03-03', created_at: new Date() });
+  await tx('sandbox_events').insert({ ...own, id: newId(), account_id, body: '{}' });
 }
 
 async function subscribe(tx: Tx, own: { organization_id: string }, viewId: string, ownerId: string): Promise<void> {

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { providerNames } from '../../gateways/payments/provider.ts';
 import { Day, Id, Instant, shortText } from '../../http/fields.ts';
 import { paymentStatuses } from './payment-state.ts';
+import { writeBackSettings } from './write-back.schemas.ts';
 
 const Amount = z.string().describe('Decimal, with all digits of the currency');
 const Currency = z.string().describe('ISO 4217');
@@ -22,18 +23,7 @@ export const InvoiceMapping = z
   .describe('Which synced fields mean what');
 export type InvoiceMapping = z.output<typeof InvoiceMapping>;
 
-const erpId = z.string().regex(/^[A-Za-z0-9_.:-]{1,60}$/, 'must be an id as the ERP shows it');
-
-export const WriteBack = z
-  .union([
-    z.literal(false),
-    z.strictObject({
-      account: erpId.nullable().default(null).describe("Id of the ERP's account where paid money lies; null: undeposited funds"),
-      refundAccount: erpId.nullable().default(null).describe('From which account refunds are paid; null: `account`'),
-      refundMethod: erpId.nullable().default(null).describe("Id of the ERP's refund method; null where it asks for none"),
-    }),
-  ])
-  .describe('False: people enter payments in the ERP by hand');
+export const WriteBack = z.union([z.literal(false), writeBackSettings]).describe('False: people enter payments in the ERP by hand');
 export type WriteBack = z.output<typeof WriteBack>;
 
 export const PayConfigInput = z.strictObject({

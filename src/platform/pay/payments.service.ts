@@ -162,7 +162,6 @@ export async function refundPayment(ctx: RequestCtx, paymentId: string, input: R
 }
 
 export async function retryWriteBack(ctx: RequestCtx, id: string): Promise<PaymentView> {
-  await getPayment(ctx, id);
   await retryErpDocument(ctx, id);
   return getPayment(ctx, id);
 }
