@@ -22,6 +22,7 @@ import { resumePublications, stopPublications } from './platform/api-schemas/pub
 import { tendAllIndexes } from './platform/api-schemas/tend-indexes.ts';
 import { startDomainChecks } from './platform/domains/recheck.ts';
 import { platformBase, platformRouter } from './platform/index.ts';
+import { startPayWork } from './platform/pay/pay-work.ts';
 import { startSubscriptions } from './platform/subscriptions/runner.ts';
 import { lookAtLink, resubscribe, unsubscribe } from './platform/subscriptions/unsubscribe.ts';
 import { openUsage, publicHandler, type Usage } from './public/index.ts';
@@ -99,7 +100,9 @@ const pruneEveryMs = 3_600_000;
 /** Takes away what nobody asks for any more; another process doing the same does no harm. */
 async function prune(ctx: Ctx, stopping: AbortSignal): Promise<void> {
   try {
-    await ctx.db.control.raw('select prune_expired(), prune_subscriptions(), prune_mails(), prune_drift_events(), prune_api_key_usage()');
+    await ctx.db.control.raw(
+      'select prune_expired(), prune_subscriptions(), prune_mails(), prune_drift_events(), prune_api_key_usage(), prune_pay_events()',
+    );
     await pruneTombstones(ctx, stopping);
     await tendAllIndexes(ctx, stopping);
   } catch (error) {
@@ -109,7 +112,7 @@ async function prune(ctx: Ctx, stopping: AbortSignal): Promise<void> {
 
 /**
  * What works without being asked: due syncs and subscriptions, queued mail, pending domains, certificates that end, publications, checks of
- * agents and messages that a stopped process left unfinished, and tidying up.
+ * agents and messages that a stopped process left unfinished, payments that providers are asked about, and tidying up.
  */
 export async function startBackground(ctx: Ctx): Promise<Background> {
   const scheduler = startScheduler(ctx);
@@ -119,6 +122,7 @@ export async function startBackground(ctx: Ctx): Promise<Background> {
   const certificates = startCertificateWatch(ctx);
   const agents = startAgentWork(ctx);
   const subscriptions = startSubscriptions(ctx);
+  const payWork = startPayWork(ctx);
   const sandbox = startSandbox(ctx);
   const stopping = new AbortController();
   let pruning = prune(ctx, stopping.signal);
@@ -133,6 +137,7 @@ export async function startBackground(ctx: Ctx): Promise<Background> {
       const ends = [
         scheduler.stop(),
         subscriptions.stop(),
+        payWork.stop(),
         mailSender.stop(),
         domainChecks.stop(),
         certificates.stop(),

@@ -10,12 +10,14 @@ import { agentRoutes } from './agents/agents.routes.ts';
 import { apiKeyRoutes } from './api-keys/api-keys.routes.ts';
 import { apiSchemaRoutes } from './api-schemas/api-schemas.routes.ts';
 import { auditLogRoutes } from './audit-log/audit-log.routes.ts';
+import { platformBase } from './base.ts';
 import { conversationRoutes } from './conversations/conversations.routes.ts';
 import { domainRoutes } from './domains/domains.routes.ts';
 import { invitationRoutes } from './invitations/invitations.routes.ts';
 import { memberRoutes } from './members/members.routes.ts';
 import { netsuiteRoutes } from './netsuite/netsuite.routes.ts';
 import { organizationRoutes } from './organizations/organizations.routes.ts';
+import { payRoutes } from './pay/pay.routes.ts';
 import { fieldMappingRoutes } from './portal/field-mappings.routes.ts';
 import { pageRoutes } from './portal/pages.routes.ts';
 import { sidebarRoutes } from './portal/sidebar.routes.ts';
@@ -27,7 +29,7 @@ import { teamRoutes } from './teams/teams.routes.ts';
 import { viewRoutes } from './views/views.routes.ts';
 import { whoamiRoutes } from './whoami/whoami.routes.ts';
 
-export const platformBase = '/api/platform/v1';
+export { platformBase };
 
 const description = `Configuration of the portal service: who may do what, where the records come from, when they are synced, and in which
 shape they are published.
@@ -67,6 +69,7 @@ const groupRoutes: readonly AnyRoute[] = [
   ...apiSchemaRoutes,
   ...agentRoutes,
   ...conversationRoutes,
+  ...payRoutes,
   ...fieldMappingRoutes,
   ...sidebarRoutes,
   ...pageRoutes,

@@ -62,7 +62,8 @@ const mayImport: Record<string, Record<string, Access>> = {
     sync: 'door',
     templates: 'door',
     warehouse: ['tenant-schema.ts'], // an organization's room is made with it and measured for it
-    gateways: ['dns.ts', 'model/model.ts', 'model/open-model.ts'], // records that prove control of a hostname; what answers for agents
+    // Records that prove control of a hostname; what answers for agents; who takes payments.
+    gateways: ['dns.ts', 'model/model.ts', 'model/open-model.ts', 'payments/provider.ts', 'payments/providers.ts'],
     connectors: ['connector.ts', 'netsuite/connection.ts'], // the words of its errors, and which addresses are an account's
   },
   // Tools for agents: over the operations' values, and over the published versions.
@@ -89,6 +90,7 @@ const mayImport: Record<string, Record<string, Access>> = {
       'api-schemas/publication.ts',
       'api-schemas/tend-indexes.ts',
       'domains/recheck.ts',
+      'pay/pay-work.ts',
       'subscriptions/runner.ts',
       'subscriptions/unsubscribe.ts',
     ],

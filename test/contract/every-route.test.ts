@@ -34,6 +34,7 @@ describe('routes', () => {
 
   it('are public only where this list says so', () => {
     expect(platformRoutes.filter(({ access }) => access === 'public').map(({ method, path }) => `${method} ${path}`)).toEqual([
+      'POST /pay/webhooks/{provider}/{endpointId}',
       'GET /openapi',
     ]);
   });
