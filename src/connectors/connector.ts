@@ -135,6 +135,8 @@ export type PaymentOrder = {
 export type PaymentRecord = {
   readonly id: string;
   readonly customerId: string;
+  /** ISO 4217; null where the ERP does not say. */
+  readonly currency: string | null;
   readonly amount: string;
   readonly applications: readonly Application[];
   /** Neither applied to an invoice nor given back. */
@@ -158,10 +160,7 @@ export type RefundRecord = {
  */
 export type PaymentWriter = {
   /** What each invoice still takes of a payment. Absent: there is no such invoice. */
-  dueOn(
-    invoiceIds: readonly string[],
-    signal: AbortSignal,
-  ): Promise<readonly { readonly invoiceId: string; readonly customerId: string | null; readonly due: string }[]>;
+  dueOn(invoiceIds: readonly string[], signal: AbortSignal): Promise<readonly { readonly invoiceId: string; readonly due: string }[]>;
   /** By external id; null when the ERP has none, or shows none. */
   findPayment(externalId: string, signal: AbortSignal): Promise<PaymentRecord | null>;
   /** By the ERP's own id; null when it is not there any more. */

@@ -30,11 +30,13 @@ export function openPaymentWriter(http: NetsuiteHttp, suiteql: Suiteql): Payment
     const location = await http.write({ method: 'POST', path: `record/v1/${type}`, headers: writing, body: JSON.stringify(body), signal });
     return idOf(new URL(location, 'https://netsuite').pathname.split('/').at(-1));
   };
+  const currencies = openCurrencies(suiteql);
+  const currencyOf = async (currency: string, signal: AbortSignal): Promise<string | null> =>
+    (await currencies(signal)).find(({ symbol }) => symbol === currency)?.id ?? null;
   const readPayment = async (id: string, signal: AbortSignal): Promise<PaymentRecord | null> => {
     const answer = await read('customerPayment', id, signal);
-    return answer === null ? null : paymentOf(answer);
+    return answer === null ? null : paymentOf(answer, await currencies(signal));
   };
-  const currencyOf = openCurrencies(suiteql);
   return {
     dueOn: (invoiceIds, signal) => dueOn(suiteql, invoiceIds, signal),
     async findPayment(externalId, signal) {
@@ -104,36 +106,32 @@ function isAbsent(error: unknown): boolean {
   );
 }
 
-/** Ids of currencies by their ISO code. Null where this role sees no currencies: then NetSuite takes that of the customer. */
-function openCurrencies(suiteql: Suiteql): (currency: string, signal: AbortSignal) => Promise<string | null> {
-  const known = new Map<string, string | null>();
-  return async (currency, signal) => {
-    if (!/^[A-Z]{3}$/.test(currency)) throw new RangeError('a currency has three letters');
-    const found = known.get(currency);
-    if (found !== undefined) return found;
-    const query = `SELECT c.id FROM currency c WHERE c.symbol = '${currency}' ORDER BY c.id ASC`;
-    const id = await suiteql.ask(query, 1, signal).then(
-      ({ rows }) => (rows[0] === undefined ? null : idOf(rows[0]['id'])),
+type Currency = { readonly id: string; readonly symbol: unknown };
+
+/** The account's currencies with their ISO codes; none where this role sees none: then NetSuite takes that of the customer. */
+function openCurrencies(suiteql: Suiteql): (signal: AbortSignal) => Promise<readonly Currency[]> {
+  let known: readonly Currency[] | undefined;
+  return async (signal) => {
+    known ??= await suiteql.ask('SELECT c.id, c.symbol FROM currency c ORDER BY c.id ASC', largestPage, signal).then(
+      ({ rows }) => rows.map((row) => ({ id: idOf(row['id']), symbol: row['symbol'] })),
       (error: unknown) => {
-        if (error instanceof ErpError && (error.kind === 'query' || error.kind === 'forbidden')) return null;
+        if (error instanceof ErpError && (error.kind === 'query' || error.kind === 'forbidden')) return [];
         throw error;
       },
     );
-    known.set(currency, id);
-    return id;
+    return known;
   };
 }
 
 async function dueOn(suiteql: Suiteql, invoiceIds: readonly string[], signal: AbortSignal): ReturnType<PaymentWriter['dueOn']> {
   const ids = [...new Set(invoiceIds.map(checkId))];
   if (ids.length === 0) return [];
-  const query = `SELECT t.id, t.entity, t.foreignamountunpaid FROM transaction t WHERE t.type = 'CustInvc' AND t.id IN (${ids.join(', ')}) ORDER BY t.id ASC`;
+  const query = `SELECT t.id, t.foreignamountunpaid FROM transaction t WHERE t.type = 'CustInvc' AND t.id IN (${ids.join(', ')}) ORDER BY t.id ASC`;
   const { rows } = await suiteql.ask(query, largestPage, signal);
   return rows.map((row) => {
     const due = parseValue(row['foreignamountunpaid'], 'number');
     if (due === undefined) throw inconsistent('What is due on an invoice is not a number');
-    const customer = row['entity'];
-    return { invoiceId: idOf(row['id']), customerId: typeof customer === 'string' ? customer : null, due: due ?? '0' };
+    return { invoiceId: idOf(row['id']), due: due ?? '0' };
   });
 }
 
@@ -144,7 +142,14 @@ const amount = z
 const reference = z.object({ id: z.string() });
 const line = z.object({ apply: z.boolean().optional(), doc: reference.optional(), amount: amount.optional() });
 const lines = z.object({ items: z.array(line), hasMore: z.boolean().optional() });
-const paymentShape = z.object({ id: z.string(), customer: reference, payment: amount, unapplied: amount.optional(), apply: lines });
+const paymentShape = z.object({
+  id: z.string(),
+  customer: reference,
+  currency: reference.optional(),
+  payment: amount,
+  unapplied: amount.optional(),
+  apply: lines,
+});
 const refundShape = z.object({ id: z.string(), customer: reference, apply: lines });
 
 function parseRecord<T>(shape: z.ZodType<T>, answer: unknown): T {
@@ -161,11 +166,13 @@ function appliedLines({ items, hasMore }: z.infer<typeof lines>): { doc: string;
   );
 }
 
-function paymentOf(answer: unknown): PaymentRecord {
+function paymentOf(answer: unknown, currencies: readonly Currency[]): PaymentRecord {
   const record = parseRecord(paymentShape, answer);
+  const currency = currencies.find(({ id }) => id === record.currency?.id)?.symbol;
   return {
     id: record.id,
     customerId: record.customer.id,
+    currency: typeof currency === 'string' ? currency : null,
     amount: String(record.payment),
     applications: appliedLines(record.apply).map(({ doc, amount: applied }) => ({ invoiceId: doc, amount: applied })),
     unapplied: String(record.unapplied ?? 0),

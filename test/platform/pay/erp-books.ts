@@ -1,0 +1,205 @@
+// An organization whose payments are written into a simulated NetSuite account with a few invoices, over a wire on which a test may do
+// something before a request, or instead of its answer.
+import { randomUUID } from 'node:crypto';
+import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
+import { erpStates, queueAgain, queueErpDocument } from '../../../src/platform/pay/erp-documents.store.ts';
+import { secretBinding } from '../../../src/sync/index.ts';
+import { asAdmin, makeFolder, signIn } from '../../demo/netsuite/test-account.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { accountId, type Erp, startErp } from '../../setup/erp.ts';
+import { makeOrganization } from '../../setup/organization.ts';
+
+/** What passes between the service and the account. `before` holds the request back, `after` the answer that it got. */
+export type Wire = {
+  before: (request: string) => unknown;
+  after: (request: string) => unknown;
+  readonly url: string;
+  /** `POST customerPayment`, and so on; queries are `POST suiteql`. */
+  readonly seen: string[];
+  stop(): Promise<void>;
+};
+
+const nameOf = ({ method, url = '' }: IncomingMessage): string =>
+  `${method} ${url.split('?')[0]?.split('/').slice(5).join('/') ?? ''}`.replace('v1/', '');
+
+async function startWire(target: string): Promise<Wire> {
+  const { hostname, port } = new URL(target);
+  const server = createServer(async (incoming, outgoing) => {
+    const body = Buffer.concat(await incoming.toArray());
+    const name = nameOf(incoming);
+    wire.seen.push(name);
+    await wire.before(name);
+    if (outgoing.destroyed) return;
+    const { method, url: path, headers } = incoming;
+    const onwards = httpRequest({ hostname, port, method, path, headers }, async (answer) => {
+      const text = Buffer.concat(await answer.toArray().catch(() => []));
+      await wire.after(name);
+      if (!answer.complete) outgoing.destroy();
+      else outgoing.writeHead(answer.statusCode ?? 0, answer.headers).end(text);
+    });
+    onwards.on('error', () => outgoing.destroy());
+    onwards.end(body);
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const wire: Wire = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    before: () => undefined,
+    after: () => undefined,
+    seen: [],
+    stop: () => new Promise((done) => (server.closeAllConnections(), server.close(() => done()))),
+  };
+  return wire;
+}
+
+export type PaymentOptions = { customer?: string; receivedMinor?: number };
+
+export type Books = {
+  readonly erp: Erp;
+  readonly wire: Wire;
+  readonly database: TestDatabase;
+  readonly organizationId: string;
+  as<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+  /** A new invoice of the customer over so many pence; gives its id. */
+  invoice(pence: number, customer?: string): Promise<string>;
+  /** A payment that has just succeeded, of these pence for each invoice; gives its id. */
+  pay(invoices: readonly (readonly [id: string, pence: number])[], options?: PaymentOptions): Promise<string>;
+  /** So much of it was given back just now; gives the refund's id. */
+  refund(paymentId: string, pence: number): Promise<string>;
+  setWriteBack(writeBack: object | false): Promise<unknown>;
+  /** Its state, with `unapplied` in pence. */
+  state(paymentId: string): Promise<object>;
+  /** Asks for another attempt, as a person would; says of how many documents. */
+  retry(paymentId: string): Promise<number>;
+  /** Makes what waits due now. */
+  makeDue(): Promise<unknown>;
+  /** What the account's books hold, by SQL on its ledger. */
+  ledger<Row extends object>(sql: string, values?: readonly unknown[]): Promise<Row[]>;
+  /** A new customer of the account. */
+  customer(): Promise<string>;
+  /** A write into the account as somebody else than the service makes it; gives the new record's id. */
+  byHand(method: string, path: string, body?: object): Promise<string>;
+  stop(): Promise<void>;
+};
+
+export async function openBooks(): Promise<Books> {
+  const files = await makeFolder();
+  const [erp, database] = await Promise.all([startErp(files.folder), testDatabase()]);
+  const wire = await startWire(erp.account.url);
+  const { ctx } = database;
+  const { id: organizationId } = await makeOrganization(ctx);
+  const as = <T>(work: (tx: Tx) => Promise<T>): Promise<T> => inTransaction({ db: ctx.db, organizationId }, work);
+  const keys = await erp.account.createTokenCredentials('Portal Service');
+  const account = randomUUID();
+  await as(async (tx) => {
+    const { consumerKey, consumerSecret, tokenId, tokenSecret } = keys;
+    await tx('erp_connections').insert({
+      organization_id: organizationId,
+      kind: 'netsuite',
+      account_id: accountId,
+      settings: JSON.stringify({ accountId, baseUrl: wire.url, authentication: { method: 'tba', consumerKey, tokenId } }),
+      secrets: ctx.keyring.seal(JSON.stringify({ consumerSecret, tokenSecret }), secretBinding(organizationId, 'erp-secrets')),
+    });
+    await tx('pay_accounts').insert({ id: account, organization_id: organizationId, provider: 'sandbox' });
+    const config = {
+      account_id: account,
+      currency: 'GBP',
+      enabled: true,
+      invoices: '{}',
+      write_back: JSON.stringify({ account: null, refundAccount: '7' }),
+    };
+    await tx('pay_configs').insert({ ...config, organization_id: organizationId });
+  });
+  const ledger = <Row extends object>(sql: string, values: readonly unknown[] = []): Promise<Row[]> =>
+    asAdmin(erp.database, async (client) => (await client.query<Row>(sql, [...values])).rows);
+  const byHand = callByHand(erp, await signIn(erp.account));
+  return {
+    erp,
+    wire,
+    database,
+    organizationId,
+    as,
+    ledger,
+    byHand,
+    customer: () => byHand('POST', 'customer', { companyName: `Customer ${randomUUID()}`, subsidiary: { id: '1' } }),
+    invoice: (pence, customer = '1') =>
+      byHand('POST', 'invoice', { entity: { id: customer }, item: { items: [{ item: '10', amount: pence / 100 }] } }),
+    pay: (invoices, { customer = '1', receivedMinor = invoices.reduce((sum, [, pence]) => sum + pence, 0) } = {}) =>
+      as(async (tx) => {
+        const id = randomUUID();
+        const own = { organization_id: organizationId };
+        const money = {
+          currency: 'GBP',
+          amount_minor: receivedMinor,
+          received_minor: receivedMinor,
+          provider_payment_id: `pay_${id.slice(0, 8)}`,
+        };
+        await tx('pay_payments').insert({
+          ...own,
+          ...money,
+          id,
+          account_id: account,
+          status: 'SUCCEEDED',
+          customer_id: customer,
+          succeeded_at: new Date(),
+        });
+        for (const [position, [recordId, pence]] of invoices.entries())
+          await tx('pay_payment_invoices').insert({
+            ...own,
+            payment_id: id,
+            position,
+            record_id: recordId,
+            number: 'x',
+            amount_minor: pence,
+            due_minor: pence,
+            read_at: new Date(),
+          });
+        await queueErpDocument(tx, { organizationId, paymentId: id, refundId: null });
+        return id;
+      }),
+    refund: (paymentId, pence) =>
+      as(async (tx) => {
+        const id = randomUUID();
+        await tx('pay_refunds').insert({
+          id,
+          organization_id: organizationId,
+          payment_id: paymentId,
+          status: 'SUCCEEDED',
+          amount_minor: pence,
+        });
+        await queueErpDocument(tx, { organizationId, paymentId, refundId: id });
+        return id;
+      }),
+    setWriteBack: (writeBack) => as((tx) => tx('pay_configs').update({ write_back: JSON.stringify(writeBack) })),
+    state: async (paymentId) => {
+      const state = (await as((tx) => erpStates(tx, organizationId, [paymentId]))).get(paymentId);
+      if (state === undefined) return { status: 'OFF' };
+      const { unappliedMinor, ...rest } = state;
+      return { ...rest, unapplied: Number(unappliedMinor) };
+    },
+    retry: (paymentId) => as((tx) => queueAgain(tx, organizationId, paymentId)),
+    makeDue: () =>
+      as((tx) =>
+        tx('pay_erp_documents')
+          .where({ status: 'PENDING' })
+          .update({ next_attempt_at: tx.raw("clock_timestamp() - interval '1 second'") }),
+      ),
+    stop: async () => {
+      await wire.stop();
+      await erp.stop();
+      await database.close();
+      await files.remove();
+    },
+  };
+}
+
+function callByHand({ account }: Erp, token: string): Books['byHand'] {
+  return async (method, path, sent) => {
+    const headers = { authorization: `Bearer ${token}` };
+    const init = sent === undefined ? { method, headers } : { method, headers, body: JSON.stringify(sent) };
+    const response = await fetch(`${account.url}/services/rest/record/v1/${path}`, init);
+    if (response.status !== 204) throw new Error(`${response.status} ${await response.text()}`);
+    return response.headers.get('location')?.split('/').at(-1) ?? '';
+  };
+}
