@@ -23,6 +23,7 @@ import { tendAllIndexes } from './platform/api-schemas/tend-indexes.ts';
 import { startDomainChecks } from './platform/domains/recheck.ts';
 import { platformBase, platformRouter } from './platform/index.ts';
 import { startPayWork } from './platform/pay/pay-work.ts';
+import { startWriteBack } from './platform/pay/write-back.ts';
 import { startSubscriptions } from './platform/subscriptions/runner.ts';
 import { lookAtLink, resubscribe, unsubscribe } from './platform/subscriptions/unsubscribe.ts';
 import { openUsage, publicHandler, type Usage } from './public/index.ts';
@@ -123,6 +124,7 @@ export async function startBackground(ctx: Ctx): Promise<Background> {
   const agents = startAgentWork(ctx);
   const subscriptions = startSubscriptions(ctx);
   const payWork = startPayWork(ctx);
+  const writeBack = startWriteBack(ctx);
   const sandbox = startSandbox(ctx);
   const stopping = new AbortController();
   let pruning = prune(ctx, stopping.signal);
@@ -138,6 +140,7 @@ export async function startBackground(ctx: Ctx): Promise<Background> {
         scheduler.stop(),
         subscriptions.stop(),
         payWork.stop(),
+        writeBack.stop(),
         mailSender.stop(),
         domainChecks.stop(),
         certificates.stop(),

@@ -91,6 +91,7 @@ const mayImport: Record<string, Record<string, Access>> = {
       'api-schemas/tend-indexes.ts',
       'domains/recheck.ts',
       'pay/pay-work.ts',
+      'pay/write-back.ts',
       'subscriptions/runner.ts',
       'subscriptions/unsubscribe.ts',
     ],

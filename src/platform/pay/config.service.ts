@@ -16,6 +16,7 @@ import { type AccountRow, asAnswer, findAccount, openWith, providerSignal, sealS
 import * as store from './config.store.ts';
 import type { InvoiceMapping, PayConfigInput, PayConfigView } from './pay.schemas.ts';
 import { wake } from './tasks.store.ts';
+import { requirePaymentWriter } from './write-back.service.ts';
 
 const target = { type: 'pay-config', id: null };
 
@@ -105,6 +106,7 @@ export async function putPayConfig(ctx: RequestCtx, input: PayConfigInput): Prom
   if (!isCurrency(currency))
     throw invalid('The currency is not known', [{ path: 'currency', code: 'unknown_currency', message: 'It is no code of ISO 4217' }]);
   await checkMapping(ctx, invoices);
+  if (writeBack !== false) await requirePaymentWriter(ctx);
   const held = await inTransaction(ctx, (tx) => findAccount(tx, ctx.organizationId, { provider }));
   const secrets = readSecrets(input, held);
   const id = held?.id ?? newId();

@@ -2,7 +2,7 @@
 // caller allows it and the ERP does not answer.
 import { ErpError, type RecordTypeMetadata, type SourceValue } from '../../connectors/connector.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
-import { type AppError, invalid, unavailable } from '../../core/errors.ts';
+import { AppError, invalid, unavailable } from '../../core/errors.ts';
 import { parseExact } from '../../core/exact-json.ts';
 import { isCurrency, readAmount } from '../../core/money.ts';
 import { inTransaction } from '../../db/transaction.ts';
@@ -145,9 +145,10 @@ export async function readOpenInvoices(
   try {
     return opened(readAt, await readFromErp(ctx, mapping, ids));
   } catch (error) {
-    if (!(error instanceof ErpError)) throw error;
+    // An AppError: there is no connection, or what it needs is missing.
+    if (!(error instanceof ErpError) && !(error instanceof AppError)) throw error;
     ctx.log.warn({ err: error, organizationId: ctx.organizationId, stale: allowStale }, 'open amounts could not be read from the ERP');
-    if (!allowStale) throw notAnswering(error);
+    if (!allowStale) throw error instanceof ErpError ? notAnswering(error) : error;
   }
   const since = await syncedSince(ctx, mapping.recordType);
   return opened(since, await readFromWarehouse(ctx, mapping, ids));

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { providerNames } from '../../gateways/payments/provider.ts';
 import { Day, Id, Instant, shortText } from '../../http/fields.ts';
 import { paymentStatuses } from './payment-state.ts';
+import { writeBackSettings } from './write-back.schemas.ts';
 
 const Amount = z.string().describe('Decimal, with all digits of the currency');
 const Currency = z.string().describe('ISO 4217');
@@ -22,14 +23,7 @@ export const InvoiceMapping = z
   .describe('Which synced fields mean what');
 export type InvoiceMapping = z.output<typeof InvoiceMapping>;
 
-export const WriteBack = z
-  .union([
-    z.literal(false),
-    z.strictObject({
-      account: z.string().min(1).max(60).nullable().default(null).describe('Where the money goes; null: undeposited funds'),
-    }),
-  ])
-  .describe('False: people enter payments in the ERP by hand');
+export const WriteBack = z.union([z.literal(false), writeBackSettings]).describe('False: people enter payments in the ERP by hand');
 export type WriteBack = z.output<typeof WriteBack>;
 
 export const PayConfigInput = z.strictObject({

@@ -9,11 +9,12 @@ import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../audit.store.ts';
 import { asAnswer, isRefusal, openAccountOf, providerSignal } from './accounts.ts';
-import { type ErpState, erpStates, retryErpDocument } from './erp-documents.store.ts';
+import { type ErpState, erpStates } from './erp-documents.store.ts';
 import { failRefund, mergeRefundOf } from './merge.ts';
 import type { PaymentView, RefundInput } from './pay.schemas.ts';
 import * as store from './payments.store.ts';
 import { wake } from './tasks.store.ts';
+import { retryErpDocument } from './write-back.service.ts';
 
 const failureOf = ({ failure_code: code, failure_message: message }: { failure_code: string | null; failure_message: string | null }) =>
   code === null ? null : { code, message: message ?? '' };
@@ -161,7 +162,6 @@ export async function refundPayment(ctx: RequestCtx, paymentId: string, input: R
 }
 
 export async function retryWriteBack(ctx: RequestCtx, id: string): Promise<PaymentView> {
-  await getPayment(ctx, id);
   await retryErpDocument(ctx, id);
   return getPayment(ctx, id);
 }
