@@ -5,7 +5,7 @@ export default defineConfig({
   test: {
     globalSetup: ['test/setup/global.ts'],
     include: ['test/**/*.test.ts'],
-    exclude: ['test/browser/**', '**/node_modules/**'],
+    exclude: ['test/browser/**', 'test/ops/**', '**/node_modules/**'],
     // No test waits for these; they end what hangs, on a machine however busy.
     testTimeout: 120_000,
     hookTimeout: 120_000,

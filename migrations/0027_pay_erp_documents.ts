@@ -23,7 +23,7 @@ create table pay_erp_documents (
   attempts integer not null default 0,
   failures integer not null default 0,
   next_attempt_at timestamptz not null default clock_timestamp(),
-  holds_account boolean not null default false,
+  holds_account_until timestamptz,
   lease_id uuid,
   lease_until timestamptz,
   problem jsonb,
@@ -40,6 +40,7 @@ create unique index one_erp_document_per_payment on pay_erp_documents (payment_i
 create unique index one_erp_document_per_refund on pay_erp_documents (refund_id) where kind = 'refund';
 create index on pay_erp_documents (organization_id, payment_id);
 create index pay_erp_documents_by_turn on pay_erp_documents (organization_id, next_attempt_at) where status = 'PENDING';
+create index on pay_erp_documents (organization_id) where holds_account_until is not null;
 create index pay_erp_documents_in_hand on pay_erp_documents (organization_id, lease_until) where lease_id is not null;
 
 alter table pay_erp_documents enable row level security;
@@ -71,8 +72,7 @@ begin
       where l.lease_id is not null and l.organization_id = w.organization_id and l.lease_until >= clock_timestamp()) in_hand
     where first.at <= clock_timestamp()
       and not exists (
-        select from pay_erp_documents h where h.organization_id = w.organization_id and h.status = 'PENDING' and h.holds_account
-          and h.next_attempt_at > clock_timestamp())
+        select from pay_erp_documents h where h.organization_id = w.organization_id and h.holds_account_until > clock_timestamp())
     order by in_hand.payments, first.at
   loop
     return query

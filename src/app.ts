@@ -113,7 +113,7 @@ async function prune(ctx: Ctx, stopping: AbortSignal): Promise<void> {
 
 /**
  * What works without being asked: due syncs and subscriptions, queued mail, pending domains, certificates that end, publications, checks of
- * agents and messages that a stopped process left unfinished, payments that providers are asked about, and tidying up.
+ * agents and messages that a stopped process left unfinished, payments that providers are asked about and that ERPs are told of, and tidying up.
  */
 export async function startBackground(ctx: Ctx): Promise<Background> {
   const scheduler = startScheduler(ctx);

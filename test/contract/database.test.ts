@@ -117,6 +117,7 @@ async function pay(tx: Tx, own: { organization_id: string }): Promise<void> {
   await tx('pay_checkouts').insert({ ...own, ...returns, id: newId(), payment_id, title: 'x', expires_at: new Date() });
   const share = { position: 0, record_id: 'x', number: 'x', amount_minor: 1, due_minor: 1, read_at: new Date() };
   await tx('pay_payment_invoices').insert({ ...own, ...share, payment_id });
+  await tx('pay_erp_documents').insert({ ...own, id: newId(), payment_id, kind: 'payment', external_id: 'x' });
   await tx('pay_refunds').insert({ ...own, id: newId(), payment_id, amount_minor: 1 });
   const payout = { provider_payout_id: 'x', status: 'PAID', currency: 'GBP', amount_minor: 1, arrival_date: '2026-03-02' };
   await tx('pay_payouts').insert({ ...own, ...payout, id: payout_id, account_id, created_at: new Date() });
@@ -191,6 +192,7 @@ const definers = [
   'claim_agent_checks',
   'claim_due_domains',
   'claim_outgoing_mail',
+  'claim_pay_erp_payment',
   'claim_pay_task',
   'claim_sandbox_event',
   'claim_subscription_slot',

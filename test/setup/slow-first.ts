@@ -3,9 +3,7 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const slow = [
-  'test/sync/chaos.test.ts',
   'test/contract/inputs.test.ts',
-  'test/story/demo.test.ts',
   'test/sync/replay.test.ts',
   'test/contract/roles.test.ts',
   'test/contract/every-route.test.ts',

@@ -23,12 +23,12 @@ export function openPaymentWriter(http: NetsuiteHttp, suiteql: Suiteql): Payment
       return await http.send({ method: 'GET', path: `record/v1/${type}/${checkId(id)}?expandSubResources=true`, signal });
     } catch (error) {
       if (isAbsent(error)) return null;
-      throw error;
+      throw isRefusal(error) ? new ErpError('query', 'RECORD_UNREADABLE', error.message, { fix: readingFix, cause: error }) : error;
     }
   };
   const create = async (type: string, body: object, signal: AbortSignal): Promise<string> => {
     const location = await http.write({ method: 'POST', path: `record/v1/${type}`, headers: writing, body: JSON.stringify(body), signal });
-    return idOf(new URL(location, 'https://netsuite').pathname.split('/').at(-1));
+    return idOf(/\/(-?\d+)$/.exec(location)?.[1]);
   };
   const currencies = openCurrencies(suiteql);
   const currencyOf = async (currency: string, signal: AbortSignal): Promise<string | null> =>
@@ -97,14 +97,14 @@ function checkExternalId(externalId: string): string {
   return externalId;
 }
 
+const isRefusal = (error: unknown): error is ErpError => error instanceof ErpError && error.kind === 'query';
+/** Even to show a record, NetSuite opens it for editing. */
+const readingFix =
+  'Give the role of this connection "Customer Payment" and "Customer Refund" at level Edit and see that the record is not locked, then try again.';
+
 /** A transaction that is gone is told in other words than a record that is. */
-function isAbsent(error: unknown): boolean {
-  return (
-    error instanceof ErpError &&
-    error.kind === 'query' &&
-    /record instance does not exist|Transaction type specified is incorrect/i.test(error.message)
-  );
-}
+const isAbsent = (error: unknown): boolean =>
+  isRefusal(error) && /record instance does not exist|Transaction type specified is incorrect/i.test(error.message);
 
 type Currency = { readonly id: string; readonly symbol: unknown };
 

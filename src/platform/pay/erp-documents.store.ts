@@ -88,7 +88,7 @@ export async function queueAgain(tx: Tx, organizationId: string, paymentId: stri
   const mine = () => tx('pay_erp_documents').where({ organization_id: organizationId });
   // In one order, which is that of whoever settles them too: a payment's own is the oldest of its documents.
   await mine()
-    .where((either) => either.where({ payment_id: paymentId }).orWhere({ holds_account: true }))
+    .where((either) => either.where({ payment_id: paymentId }).orWhereNotNull('holds_account_until'))
     .orderBy('id')
     .forUpdate()
     .select('id');
@@ -97,7 +97,7 @@ export async function queueAgain(tx: Tx, organizationId: string, paymentId: stri
     .whereIn('status', ['PENDING', 'FAILED', 'PARTLY_APPLIED'])
     .update({ status: 'PENDING', failures: 0, next_attempt_at: tx.raw('clock_timestamp()'), updated_at: tx.raw('clock_timestamp()') });
   if (changed > 0) {
-    await mine().where({ holds_account: true }).update({ holds_account: false });
+    await mine().whereNotNull('holds_account_until').update({ holds_account_until: null });
     await tx.raw(`notify ${erpDocumentsChannel}`);
   }
   return changed;
@@ -202,7 +202,7 @@ export const settleLanded = (ctx: Pick<Ctx, 'db'>, claim: Claim, due: DueDocumen
   settle(ctx, claim, async (tx) => {
     const there = {
       failures: 0,
-      holds_account: false,
+      holds_account_until: null,
       landed_at: tx.raw('coalesce(landed_at, clock_timestamp())'),
       record_id: landed.recordId,
     };
@@ -218,22 +218,23 @@ export type Setback = {
   readonly problem: Problem;
   /** Null: it has failed, until a person asks for another attempt. */
   readonly waitMs: number | null;
-  /** Nothing else of the organization is tried meanwhile. */
-  readonly holdsAccount: boolean;
+  /** So long nothing else of the organization is tried. */
+  readonly holdAccountMs: number;
   /** What the ERP shows of the payment after a refund of it failed, where that is known. */
   readonly shown: Omit<Landed, 'recordId'> | null;
 };
 
 export const settleSetback = (ctx: Pick<Ctx, 'db'>, claim: Claim, due: DueDocument, setback: Setback): Promise<boolean> =>
   settle(ctx, claim, async (tx) => {
-    const { problem, waitMs, holdsAccount, shown } = setback;
+    const { problem, waitMs, holdAccountMs, shown } = setback;
+    const after = (ms: number) => tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [ms]);
     await tx('pay_erp_documents')
       .where({ organization_id: claim.organizationId, id: due.id })
       .update({
         status: waitMs === null ? 'FAILED' : 'PENDING',
         failures: tx.raw('failures + 1'),
-        holds_account: holdsAccount,
-        next_attempt_at: tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [waitMs ?? 0]),
+        holds_account_until: holdAccountMs > 0 ? after(holdAccountMs) : null,
+        next_attempt_at: after(waitMs ?? 0),
         problem: JSON.stringify(problem),
         updated_at: tx.raw('clock_timestamp()'),
       });

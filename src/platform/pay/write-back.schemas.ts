@@ -8,4 +8,3 @@ export const writeBackSettings = z.strictObject({
   refundAccount: name.nullable().default(null).describe('Id of the ERP account from which refunds are paid; null for `account`.'),
   refundMethod: name.nullable().default(null).describe("Id of the ERP's refund method; null where it asks for none."),
 });
-export type WriteBackSettings = z.infer<typeof writeBackSettings>;

@@ -1,6 +1,6 @@
 // What a person decides about the write-back: whether it can be switched on, and when it is tried again.
 import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
-import { invalid, notFound } from '../../core/errors.ts';
+import { invalid } from '../../core/errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { openConnectorOf } from '../../sync/index.ts';
 import { writeAudit } from '../audit.store.ts';
@@ -15,11 +15,9 @@ export async function requirePaymentWriter(ctx: TenantCtx): Promise<void> {
     ]);
 }
 
-/** POST /pay/payments/{id}/retry-write-back: tries at once again. Throws 404, or 422 where nothing waits for it; writes the audit row. */
+/** Tries at once again what is not in the ERP, or not as it was meant. Throws 422 where there is no such thing; writes the audit row. */
 export const retryErpDocument = (ctx: RequestCtx, paymentId: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
-    const mine = { organization_id: ctx.organizationId, id: paymentId };
-    if ((await tx('pay_payments').where(mine).first('id')) === undefined) throw notFound('Payment');
     if ((await queueAgain(tx, ctx.organizationId, paymentId)) === 0)
       throw invalid('Nothing of this payment waits to be written into the ERP', [
         {
@@ -28,5 +26,5 @@ export const retryErpDocument = (ctx: RequestCtx, paymentId: string): Promise<vo
           message: 'It is in the ERP with everything that was refunded of it, or it is not written back',
         },
       ]);
-    await writeAudit(tx, ctx, { action: 'payment.retry_write_back', target: { type: 'payment', id: paymentId } });
+    await writeAudit(tx, ctx, { action: 'payment.retry-write-back', target: { type: 'payment', id: paymentId } });
   });

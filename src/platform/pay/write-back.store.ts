@@ -1,26 +1,22 @@
 // What a document in the ERP is made of, as it stands now: the payment, its invoices, a refund, and how the organization writes back.
 import type { Tx } from '../../db/transaction.ts';
+import { findConfig } from './config.store.ts';
 import type { DueDocument } from './erp-documents.store.ts';
-import { type WriteBackSettings, writeBackSettings } from './write-back.schemas.ts';
+import { WriteBack } from './pay.schemas.ts';
 import type { PaymentTask, RefundTask } from './write-document.ts';
 
 export type Task = { readonly kind: 'payment'; readonly task: PaymentTask } | { readonly kind: 'refund'; readonly task: RefundTask };
 
 type PaymentRow = { customer_id: string; currency: string; received_minor: string; provider_payment_id: string | null };
 
-const findSettings = async (tx: Tx, organizationId: string): Promise<WriteBackSettings | undefined> => {
-  const row = await tx('pay_configs').where({ organization_id: organizationId }).first<{ write_back: unknown } | undefined>('write_back');
-  return row === undefined || row.write_back === false ? undefined : writeBackSettings.parse(row.write_back);
-};
-
 /** Undefined when nothing is to be written: the write-back was switched off meanwhile. */
 export async function findTask(tx: Tx, organizationId: string, due: DueDocument): Promise<Task | undefined> {
   const mine = { organization_id: organizationId };
-  const settings = await findSettings(tx, organizationId);
+  const settings = WriteBack.parse((await findConfig(tx, organizationId))?.write_back ?? false);
   const payment = await tx('pay_payments')
     .where({ ...mine, id: due.payment_id })
     .first<PaymentRow | undefined>('customer_id', 'currency', 'provider_payment_id', tx.raw('received_minor::text'));
-  if (settings === undefined || payment === undefined) return undefined;
+  if (settings === false || payment === undefined) return undefined;
   const rows: { record_id: string; amount_minor: string }[] = await tx('pay_payment_invoices')
     .where({ ...mine, payment_id: due.payment_id })
     .orderBy('position')

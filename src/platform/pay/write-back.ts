@@ -52,24 +52,31 @@ function backOff(failures: number, leastMs: number, { firstWaitMs, mostWaitMs }:
   return Math.max(Math.min(leastMs, mostWaitMs), Math.round(waitMs * (0.5 + Math.random() / 2)));
 }
 
+/** An outage may be one of this document alone, for all that can be told: so others are tried a little later. */
+const mostOutageMs = 60 * second;
+
 /** Undefined for what is no matter of the ERP: it is thrown on. */
 function setbackOf(error: unknown, failures: number, options: Options): Omit<Setback, 'shown'> | undefined {
+  const { mostWaitMs } = options;
   if (error instanceof AppError && error.code === 'VALIDATION_ERROR') {
     const [detail] = error.details;
-    const problem = {
-      code: (detail?.code ?? 'no_connection').toUpperCase(),
-      message: error.message,
-      fix: detail?.message ?? error.message,
+    const code = (detail?.code ?? 'no_connection').toUpperCase();
+    return {
+      problem: { code, message: error.message, fix: detail?.message ?? error.message },
+      waitMs: mostWaitMs,
+      holdAccountMs: mostWaitMs,
     };
-    return { problem, waitMs: options.mostWaitMs, holdsAccount: true };
   }
   if (!(error instanceof ErpError)) return undefined;
   const { kind, code, message, fix, retryAfterMs } = error;
   const problem = { code, message, fix };
-  if (kind === 'query') return { problem, waitMs: null, holdsAccount: false };
+  if (kind === 'query') return { problem, waitMs: null, holdAccountMs: 0 };
   // A person must act. Refused log-ins would lock the account's token, so nothing else is tried; a missing right concerns this document.
-  if (kind === 'credentials' || kind === 'forbidden') return { problem, waitMs: options.mostWaitMs, holdsAccount: kind === 'credentials' };
-  return { problem, waitMs: backOff(failures, retryAfterMs ?? 0, options), holdsAccount: kind !== 'answer' };
+  if (kind === 'credentials' || kind === 'forbidden')
+    return { problem, waitMs: mostWaitMs, holdAccountMs: kind === 'credentials' ? mostWaitMs : 0 };
+  const waitMs = backOff(failures, retryAfterMs ?? 0, options);
+  const holds = { throttled: waitMs, down: Math.min(waitMs, mostOutageMs), answer: 0 };
+  return { problem, waitMs, holdAccountMs: holds[kind] };
 }
 
 const partlyApplied = ({ unappliedMinor }: Pick<Shown, 'unappliedMinor'>, currency: string): Problem => ({

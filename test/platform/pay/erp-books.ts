@@ -183,7 +183,7 @@ export async function openBooks(): Promise<Books> {
       as((tx) =>
         tx('pay_erp_documents')
           .where({ status: 'PENDING' })
-          .update({ next_attempt_at: tx.raw("clock_timestamp() - interval '1 second'") }),
+          .update({ next_attempt_at: tx.raw("clock_timestamp() - interval '1 second'"), holds_account_until: null }),
       ),
     stop: async () => {
       await wire.stop();
