@@ -162,7 +162,7 @@ describe('a checkout', () => {
         .whereIn('id', [one.id, two.id])
         .update({ expires_at: new Date(0) }),
     );
-    await desk.work();
+    await desk.work(one.paymentId, two.paymentId);
     expect([(await desk.paymentOf(one)).status, (await desk.paymentOf(two)).status]).toEqual(['CANCELED', 'SUCCEEDED']);
   });
 });
@@ -289,7 +289,7 @@ describe('a payment', () => {
         .onConflict(['account_id', 'kind', 'subject'])
         .ignore(),
     );
-    await desk.work();
+    await desk.work(checkout.paymentId);
     expect(await desk.paymentOf(checkout)).toMatchObject({ refundedAmount: '2.00', refunds: [{ status: 'SUCCEEDED' }] });
     expect(await desk.sql((tx) => tx('sandbox_refunds').where({ amount_minor: 200 }))).toHaveLength(1);
   });
@@ -310,9 +310,7 @@ describe('a payment', () => {
     const id = await desk.books.invoice(8_000);
     const checkout = await desk.checkOut([{ recordId: id, amount: '50' }]);
     await desk.pay(checkout);
-    desk.books.wire.before = (request: string) => (request === 'POST customerPayment' ? new Promise(() => undefined) : undefined);
-    desk.books.wire.before = () => undefined;
-    await desk.work();
+    await desk.work(checkout.paymentId);
     expect((await desk.paymentOf(checkout)).erp).toEqual({
       status: 'LANDED',
       recordId: expect.any(String),
