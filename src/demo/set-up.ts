@@ -163,8 +163,15 @@ export async function publishSchema(ctx: Ctx, organizationId: string, call: Call
 export async function setPayUp(call: Call): Promise<void> {
   const { provider } = await call('GET', '/pay/config', z.object({ provider: z.string().nullable() }));
   if (provider !== null) return;
+  // The account takes any id: it has no chart of accounts.
+  const refundAccount = '7';
   const invoices = { recordType: 'invoice', number: 'tranid', amountDue: 'foreignamountunpaid', customer: 'entity' };
-  await call('PUT', '/pay/config', anything, { provider: 'sandbox', currency: 'GBP', invoices, writeBack: { account: null } });
+  await call('PUT', '/pay/config', anything, {
+    provider: 'sandbox',
+    currency: 'GBP',
+    invoices,
+    writeBack: { account: null, refundAccount },
+  });
 }
 
 const Agent = z.object({ id: z.string(), status: z.string(), statusReason: z.string().nullable() });

@@ -10,7 +10,7 @@ import { agentRoutes } from './agents/agents.routes.ts';
 import { apiKeyRoutes } from './api-keys/api-keys.routes.ts';
 import { apiSchemaRoutes } from './api-schemas/api-schemas.routes.ts';
 import { auditLogRoutes } from './audit-log/audit-log.routes.ts';
-import { platformBase } from './base.ts';
+import { platformBase } from './address.ts';
 import { conversationRoutes } from './conversations/conversations.routes.ts';
 import { domainRoutes } from './domains/domains.routes.ts';
 import { invitationRoutes } from './invitations/invitations.routes.ts';

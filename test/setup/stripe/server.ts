@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import Stripe from 'stripe';
 import { type Clock, systemClock } from '../../../src/core/clock.ts';
 import { type Form, readForm } from './form.ts';
-import { apiVersion, type Ledger, openLedger } from './ledger.ts';
+import { apiVersion, Ledger } from './ledger.ts';
 import { type StripeEvent, StripeRefusal } from './objects.ts';
 import { answer } from './routes.ts';
 
@@ -52,7 +52,7 @@ export async function startStripe({ clock = systemClock }: { readonly clock?: Cl
   const stripe: StripeServer = {
     url,
     secrets,
-    ledger: openLedger(clock, url),
+    ledger: new Ledger(clock, url),
     requests: [],
     fault: () => undefined,
     forbidden: [],
