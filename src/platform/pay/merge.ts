@@ -6,7 +6,7 @@ import type { Money } from '../../core/money.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { type Failure, type PaymentSnapshot, ProviderError, type RefundSnapshot } from '../../gateways/payments/provider.ts';
 import { writesBack } from './config.store.ts';
-import { erpStates, queueErpDocument } from './erp-documents.store.ts';
+import { erpStates, queueCameBack, queueErpDocument } from './erp-documents.store.ts';
 import { forward, hasSucceeded, refundForward, statusOf } from './payment-state.ts';
 import * as store from './payments.store.ts';
 
@@ -46,6 +46,8 @@ async function mergeRefund(
       provider_refund_id: told.id,
       ...(status !== held.status && failureColumns(told.failure)),
     });
+    if (held.status === 'SUCCEEDED' && status !== 'SUCCEEDED')
+      await queueCameBack(tx, { organizationId: ctx.organizationId, paymentId: payment.id, refundId: held.id });
   }
   return { id: held.id, first: status === 'SUCCEEDED' && held.status !== 'SUCCEEDED' };
 }

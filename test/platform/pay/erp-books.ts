@@ -11,7 +11,7 @@ import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { accountId, type Erp, startErp } from '../../setup/erp.ts';
 import { makeOrganization } from '../../setup/organization.ts';
 
-/** What passes between the service and the account. `before` holds the request back, `after` the answer that it got. */
+/** What passes between the service and the account. `before` holds the request back, and drops it with 'drop'; `after` holds the answer. */
 export type Wire = {
   before: (request: string) => unknown;
   after: (request: string) => unknown;
@@ -30,8 +30,7 @@ async function startWire(target: string): Promise<Wire> {
     const body = Buffer.concat(await incoming.toArray());
     const name = nameOf(incoming);
     wire.seen.push(name);
-    await wire.before(name);
-    if (outgoing.destroyed) return;
+    if ((await wire.before(name)) === 'drop') return void outgoing.destroy();
     const { method, url: path, headers } = incoming;
     const onwards = httpRequest({ hostname, port, method, path, headers }, async (answer) => {
       const text = Buffer.concat(await answer.toArray().catch(() => []));
@@ -60,6 +59,8 @@ export type Books = {
   readonly wire: Wire;
   readonly database: TestDatabase;
   readonly organizationId: string;
+  /** As it is stored, with its secrets. */
+  readonly connection: { readonly settings: object; readonly secrets: object };
   as<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /** A new invoice of the customer over so many pence; gives its id. */
   invoice(pence: number, customer?: string): Promise<string>;
@@ -76,12 +77,23 @@ export type Books = {
   makeDue(): Promise<unknown>;
   /** What the account's books hold, by SQL on its ledger. */
   ledger<Row extends object>(sql: string, values?: readonly unknown[]): Promise<Row[]>;
+  /** How much of each invoice is open, in pence. */
+  open(...invoices: readonly string[]): Promise<number[]>;
+  /** What the account holds of a payment: its records, what is applied, what was given back, and by how many refunds; in pence. */
+  inErp(paymentId: string): Promise<Readonly<Record<'payments' | 'total' | 'applied' | 'refunded' | 'refunds', number>>>;
   /** A new customer of the account. */
   customer(): Promise<string>;
   /** A write into the account as somebody else than the service makes it; gives the new record's id. */
   byHand(method: string, path: string, body?: object): Promise<string>;
   stop(): Promise<void>;
 };
+
+const held = `SELECT count(DISTINCT p.id) AS payments, round(max(p.foreigntotal) * 100) AS total,
+    round(100 * COALESCE(sum(a.amount) FILTER (WHERE a.credit = p.id), 0)) AS applied,
+    round(100 * COALESCE(sum(a.amount) FILTER (WHERE a.invoice = p.id), 0)) AS refunded,
+    count(a) FILTER (WHERE a.invoice = p.id) AS refunds
+  FROM ledger.transaction p LEFT JOIN ledger.application a ON p.id IN (a.credit, a.invoice)
+  WHERE p.type = 'CustPymt' AND p.externalid = $1`;
 
 export async function openBooks(): Promise<Books> {
   const files = await makeFolder();
@@ -91,15 +103,19 @@ export async function openBooks(): Promise<Books> {
   const { id: organizationId } = await makeOrganization(ctx);
   const as = <T>(work: (tx: Tx) => Promise<T>): Promise<T> => inTransaction({ db: ctx.db, organizationId }, work);
   const keys = await erp.account.createTokenCredentials('Portal Service');
+  const { consumerKey, consumerSecret, tokenId, tokenSecret } = keys;
+  const connection = {
+    settings: { accountId, baseUrl: wire.url, authentication: { method: 'tba', consumerKey, tokenId } },
+    secrets: { consumerSecret, tokenSecret },
+  };
   const account = randomUUID();
   await as(async (tx) => {
-    const { consumerKey, consumerSecret, tokenId, tokenSecret } = keys;
     await tx('erp_connections').insert({
       organization_id: organizationId,
       kind: 'netsuite',
       account_id: accountId,
-      settings: JSON.stringify({ accountId, baseUrl: wire.url, authentication: { method: 'tba', consumerKey, tokenId } }),
-      secrets: ctx.keyring.seal(JSON.stringify({ consumerSecret, tokenSecret }), secretBinding(organizationId, 'erp-secrets')),
+      settings: JSON.stringify(connection.settings),
+      secrets: ctx.keyring.seal(JSON.stringify(connection.secrets), secretBinding(organizationId, 'erp-secrets')),
     });
     await tx('pay_accounts').insert({ id: account, organization_id: organizationId, provider: 'sandbox' });
     const config = {
@@ -119,9 +135,28 @@ export async function openBooks(): Promise<Books> {
     wire,
     database,
     organizationId,
+    connection,
     as,
     ledger,
     byHand,
+    open: async (...ids) => {
+      const rows = await ledger<{ id: string; due: string }>(
+        'SELECT id::text, round(foreignamountunpaid * 100)::text AS due FROM ledger.transaction WHERE id = ANY($1)',
+        [ids],
+      );
+      return ids.map((id) => Number(rows.find((row) => row.id === id)?.due));
+    },
+    inErp: async (paymentId) => {
+      const [row] = await ledger<Record<string, string>>(held, [`portal-payment-${paymentId}`]);
+      const pence = (name: string): number => Number(row?.[name]);
+      return {
+        payments: pence('payments'),
+        total: pence('total'),
+        applied: pence('applied'),
+        refunded: pence('refunded'),
+        refunds: pence('refunds'),
+      };
+    },
     customer: () => byHand('POST', 'customer', { companyName: `Customer ${randomUUID()}`, subsidiary: { id: '1' } }),
     invoice: (pence, customer = '1') =>
       byHand('POST', 'invoice', { entity: { id: customer }, item: { items: [{ item: '10', amount: pence / 100 }] } }),

@@ -35,27 +35,8 @@ const settledState = async (paymentId: string) => {
   await runner.settled();
   return books.state(paymentId);
 };
-/** How much of each invoice is open, in pence. */
-const open = async (...ids: string[]): Promise<number[]> => {
-  const rows = await books.ledger<{ id: string; due: string }>(
-    'SELECT id::text, round(foreignamountunpaid * 100)::text AS due FROM ledger.transaction WHERE id = ANY($1)',
-    [ids],
-  );
-  return ids.map((id) => Number(rows.find((row) => row.id === id)?.due));
-};
-/** What the account holds of a payment: its own record, what is applied, and the refunds of it, in pence. */
-const inErp = async (paymentId: string) => {
-  const [row] = await books.ledger<{ payments: string; total: string; applied: string; refunded: string; refunds: string }>(
-    `SELECT count(DISTINCT p.id) AS payments, round(max(p.foreigntotal) * 100) AS total,
-       round(100 * COALESCE(sum(a.amount) FILTER (WHERE a.credit = p.id), 0)) AS applied,
-       round(100 * COALESCE(sum(a.amount) FILTER (WHERE a.invoice = p.id), 0)) AS refunded,
-       count(a) FILTER (WHERE a.invoice = p.id) AS refunds
-     FROM ledger.transaction p LEFT JOIN ledger.application a ON p.id IN (a.credit, a.invoice)
-     WHERE p.type = 'CustPymt' AND p.externalid = $1`,
-    [`portal-payment-${paymentId}`],
-  );
-  return Object.fromEntries(Object.entries(row ?? {}).map(([name, value]) => [name, Number(value)]));
-};
+const open = (...ids: string[]) => books.open(...ids);
+const inErp = (paymentId: string) => books.inErp(paymentId);
 const landed = { status: 'LANDED', problem: null, unapplied: 0, landedAt: expect.any(Date), recordId: expect.stringMatching(/^\d+$/) };
 
 describe('a payment', () => {
