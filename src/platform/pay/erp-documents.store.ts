@@ -42,6 +42,22 @@ export async function queueErpDocument(
   await tx.raw(`notify ${erpDocumentsChannel}`);
 }
 
+/**
+ * Called in the transaction in which a refund that had succeeded comes back. The lock on the payment's own document is the one under which
+ * what was just done in the ERP is noted, so that it can't be noted as good afterwards.
+ */
+export async function queueCameBack(
+  tx: Tx,
+  { organizationId, paymentId, refundId }: { readonly organizationId: string; readonly paymentId: string; readonly refundId: string },
+): Promise<void> {
+  const documents = tx('pay_erp_documents').where({ organization_id: organizationId, payment_id: paymentId });
+  await documents.clone().where({ kind: 'payment' }).forUpdate().first('id');
+  await documents
+    .where({ refund_id: refundId })
+    .update({ status: 'PENDING', failures: 0, next_attempt_at: tx.raw('clock_timestamp()'), updated_at: tx.raw('clock_timestamp()') });
+  await tx.raw(`notify ${erpDocumentsChannel}`);
+}
+
 type StateRow = Pick<DocumentRow, 'payment_id' | 'kind' | 'status' | 'record_id'> & {
   unapplied_minor: string | null;
   landed_at: Date | null;
@@ -195,7 +211,8 @@ const updateOwn = (tx: Tx, claim: Claim, columns: object) =>
     .where({ kind: 'payment' })
     .update({ ...columns, updated_at: tx.raw('clock_timestamp()') });
 
-type Landed = { readonly recordId: string; readonly amounts: Amounts; readonly partly: Problem };
+/** `recordId` null: a refund that came back, of which the ERP shows nothing. */
+type Landed = { readonly recordId: string | null; readonly amounts: Amounts; readonly partly: Problem };
 
 /** False when the lease was lost: whoever took over finds the document in the ERP. */
 export const settleLanded = (ctx: Pick<Ctx, 'db'>, claim: Claim, due: DueDocument, landed: Landed): Promise<boolean> =>
@@ -207,9 +224,18 @@ export const settleLanded = (ctx: Pick<Ctx, 'db'>, claim: Claim, due: DueDocumen
       record_id: landed.recordId,
     };
     if (due.kind === 'refund') {
-      await tx('pay_erp_documents')
-        .where({ organization_id: claim.organizationId, id: due.id })
-        .update({ ...there, status: 'LANDED', problem: null, updated_at: tx.raw('clock_timestamp()') });
+      const document = tx('pay_erp_documents').where({ organization_id: claim.organizationId, id: due.id });
+      const refund = tx('pay_refunds').where({ organization_id: claim.organizationId, id: due.refund_id });
+      // It came back while it was being entered: that is looked at next.
+      const isGood = (await refund.first<{ status: string } | undefined>('status'))?.status === 'SUCCEEDED';
+      if (landed.recordId === null) await document.delete();
+      else
+        await document.update({
+          ...there,
+          status: isGood ? 'LANDED' : 'PENDING',
+          problem: null,
+          updated_at: tx.raw('clock_timestamp()'),
+        });
       await updateOwn(tx, claim, amountColumns(landed.amounts, landed.partly));
     } else await updateOwn(tx, claim, { ...there, ...amountColumns(landed.amounts, landed.partly) });
   });

@@ -29,9 +29,13 @@ export async function findTask(tx: Tx, organizationId: string, due: DueDocument)
     return { kind: 'payment', task: { ...order, amountMinor: BigInt(payment.received_minor), memo: paid, account: settings.account } };
   const refund = await tx('pay_refunds')
     .where({ ...mine, id: due.refund_id })
-    .first<{ amount_minor: string } | undefined>(tx.raw('amount_minor::text'));
+    .first<{ amount_minor: string; status: string } | undefined>('status', tx.raw('amount_minor::text'));
   if (refund === undefined || due.payment_record_id === null) return undefined;
   const from = { account: settings.refundAccount ?? settings.account, method: settings.refundMethod };
   const amountMinor = BigInt(refund.amount_minor);
-  return { kind: 'refund', task: { ...order, ...from, amountMinor, memo: `Refund of: ${paid}`, paymentRecordId: due.payment_record_id } };
+  const cameBack = refund.status !== 'SUCCEEDED';
+  return {
+    kind: 'refund',
+    task: { ...order, ...from, amountMinor, cameBack, memo: `Refund of: ${paid}`, paymentRecordId: due.payment_record_id },
+  };
 }

@@ -15,7 +15,13 @@ type Order = {
 /** In the order in which they were listed: the first gets its money first. */
 type Invoices = readonly { readonly recordId: string; readonly amountMinor: bigint }[];
 export type PaymentTask = Order & { readonly invoices: Invoices };
-export type RefundTask = Order & { readonly paymentRecordId: string; readonly method: string | null; readonly invoices: Invoices };
+export type RefundTask = Order & {
+  readonly paymentRecordId: string;
+  readonly method: string | null;
+  readonly invoices: Invoices;
+  /** The bank did not take it after all: the ERP must not show it. */
+  readonly cameBack: boolean;
+};
 
 /** What the ERP shows of a payment. */
 export type Shown = { readonly recordId: string; readonly appliedMinor: bigint; readonly unappliedMinor: bigint };
@@ -175,13 +181,30 @@ async function createRefund(writer: PaymentWriter, task: RefundTask, signal: Abo
   }
 }
 
-/** Gives the ERP's id of the refund, and what it shows of the payment after it. Rejects like `writePayment`. */
+/** Undoing what the ERP has booked is a person's: the period may be closed, and the invoices may have been paid otherwise meanwhile. */
+async function withoutRefund(writer: PaymentWriter, task: RefundTask, signal: AbortSignal) {
+  const { externalId, paymentRecordId, currency } = task;
+  const record = await writer.findRefund(externalId, signal);
+  if (record !== null)
+    throw refused(
+      'REFUND_CAME_BACK',
+      `The refund of ${formatAmount(task)} ${currency} came back from the bank after it was entered in the ERP`,
+      `Delete the refund ${record.id} in the ERP and apply the payment ${paymentRecordId} to its invoices again, or give the money back otherwise; then try again.`,
+    );
+  return { recordId: null, payment: await readShown(writer, paymentRecordId, currency, signal) };
+}
+
+/**
+ * Gives the ERP's id of the refund, null where there must be none, and what it shows of the payment after it. Rejects like
+ * `writePayment`.
+ */
 export async function writeRefund(
   writer: PaymentWriter,
   task: RefundTask,
   { mayBeThere, signal }: Attempt,
-): Promise<{ readonly recordId: string; readonly payment: Shown }> {
+): Promise<{ readonly recordId: string | null; readonly payment: Shown }> {
   const { externalId, paymentRecordId, currency } = task;
+  if (task.cameBack) return withoutRefund(writer, task, signal);
   let record = mayBeThere ? await writer.findRefund(externalId, signal) : null;
   if (record === null) {
     await createRefund(writer, task, signal);

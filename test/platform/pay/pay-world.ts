@@ -55,6 +55,8 @@ export type PayWorld = {
   work(): Promise<void>;
   /** Until nothing is left to be done. */
   rest(): Promise<void>;
+  /** Does by hand what the service asks for where a refund came back that the ERP shows. */
+  undoWhatCameBack(): Promise<void>;
   lines(): Promise<PaymentLine[]>;
   /** Every change of a status that the database saw: table, id, before, after. */
   moves(): Promise<{ of: string; id: string; before: string; after: string }[]>;
@@ -102,15 +104,15 @@ export async function openPayWorld(): Promise<PayWorld> {
 
   const person = await makeIdentity(books.erp.account);
   /** The account's clock may have moved since the token was given. */
-  async function byHand(type: string, body: object): Promise<string> {
+  async function byHand(path: string, body: object | undefined, method = 'POST'): Promise<string> {
     const { account } = books.erp;
     for (let attempt = 1; ; attempt += 1) {
       const now = Math.floor(clock.now().getTime() / 1_000);
       const client_assertion = signAssertion(account, person, { iat: now, exp: now + 300 });
       const { body: token } = await requestToken(account, { client_assertion });
       const headers = { authorization: `Bearer ${token.access_token}` };
-      const sent = { method: 'POST', headers, body: JSON.stringify(body) };
-      const answer = await fetch(`${account.url}/services/rest/record/v1/${type}`, sent);
+      const sent = { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) };
+      const answer = await fetch(`${account.url}/services/rest/record/v1/${path}`, sent);
       if (answer.status === 401 && attempt < 5) continue;
       return idOf(await answerOf(answer));
     }
@@ -154,9 +156,25 @@ export async function openPayWorld(): Promise<PayWorld> {
     throw new Error(`there is always something left to do: ${JSON.stringify({ tasks, documents })}`);
   }
 
+  async function undoWhatCameBack(): Promise<void> {
+    const waiting = await books.as((tx) =>
+      tx('pay_erp_documents')
+        .whereRaw("problem->>'code' = 'REFUND_CAME_BACK'")
+        .select<{ payment_id: string; external_id: string }[]>('payment_id', 'external_id'),
+    );
+    for (const { external_id } of waiting) {
+      const [record] = await books.ledger<{ id: string }>('select id::text from ledger.transaction where externalid = $1', [external_id]);
+      await byHand(`customerRefund/${record?.id}`, undefined, 'DELETE');
+    }
+    for (const id of new Set(waiting.map(({ payment_id }) => payment_id)))
+      await apiOf(app, secret)('post', `/pay/payments/${id}/retry-write-back`);
+    await rest();
+  }
+
   return {
     books,
     stripe,
+    undoWhatCameBack,
     clock: {
       ...clock,
       advance: (ms) => {
