@@ -163,6 +163,19 @@ describe('an attempt that ends in the dark', () => {
     expect(await books.state(id)).toEqual(landed);
     expect([here, await inErp(id), await open(a)]).toMatchObject([2, { payments: 1, applied: 800 }, [0]]);
   });
+
+  it('a process that stops gives it up at once, and the next one finds what became of it', async () => {
+    const a = await books.invoice(900);
+    const begun = Promise.withResolvers<void>();
+    books.wire.after = (name) => (name === POST ? (begun.resolve(), new Promise(() => undefined)) : undefined);
+    const id = await books.pay([[a, 900]]);
+    await begun.promise;
+    await runner.stop();
+    expect([await books.state(id), await inErp(id)]).toMatchObject([{ status: 'PENDING', problem: null }, { payments: 1 }]);
+    books.wire.after = () => undefined;
+    runner = startWriteBack(books.database.ctx, { pollMs: hour, firstWaitMs: hour });
+    expect([await settledState(id), await inErp(id), await open(a)]).toMatchObject([landed, { payments: 1, applied: 900 }, [0]]);
+  });
 });
 
 describe('refunds', () => {
@@ -315,6 +328,16 @@ describe('trouble with the account as a whole', () => {
     expect(await books.state(second)).toEqual(landed);
     await again();
     expect([await books.state(first), await books.state(second)]).toEqual([landed, landed]);
+  });
+
+  it('an organization without a connection waits with a fix, and holds up nobody else', async () => {
+    const a = await books.invoice(100);
+    const [neighbour, id] = [await books.neighbour(), await books.pay([[a, 100]])];
+    expect(await settledState(id)).toEqual(landed);
+    expect(await neighbour()).toMatchObject({
+      status: 'PENDING',
+      problem: { code: 'NO_CONNECTION', fix: expect.stringContaining('PUT /netsuite/connection') },
+    });
   });
 
   it('a right that the role lacks holds up that document alone', async () => {
