@@ -5,7 +5,7 @@ import { AppError, invalid, unavailable } from '../../core/errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { type PaymentProvider, ProviderError, type ProviderName } from '../../gateways/payments/provider.ts';
 import { findProviderKind } from '../../gateways/payments/providers.ts';
-import { platformBase } from '../base.ts';
+import { platformBase } from '../address.ts';
 
 export type AccountRow = { id: string; provider: ProviderName; secrets: string | null; secret_hint: string | null; looked_until: Date };
 

@@ -15,7 +15,7 @@ import { sourcesOf } from '../portal/sources.ts';
 import { type AccountRow, asAnswer, findAccount, openWith, providerSignal, sealSecrets, webhookUrl } from './accounts.ts';
 import * as store from './config.store.ts';
 import type { InvoiceMapping, PayConfigInput, PayConfigView } from './pay.schemas.ts';
-import { wake } from './tasks.store.ts';
+import { findTaskError, wake } from './tasks.store.ts';
 import { requirePaymentWriter } from './write-back.service.ts';
 
 const target = { type: 'pay-config', id: null };
@@ -29,6 +29,7 @@ const notSetUp: PayConfigView = {
   hasCredentials: false,
   credentialHint: null,
   webhookUrl: null,
+  lastError: null,
   updatedAt: null,
 };
 
@@ -45,6 +46,7 @@ async function readConfig(tx: Tx, ctx: RequestCtx): Promise<PayConfigView> {
     hasCredentials: account.secrets !== null,
     credentialHint: account.secret_hint,
     webhookUrl: webhookUrl(ctx.settings.publicUrl, account),
+    lastError: await findTaskError(tx, ctx.organizationId, { accountId: account.id, kind: 'account', subject: '' }),
     updatedAt: instantOrNull(config.updated_at),
   };
 }

@@ -106,6 +106,9 @@ function changesOf(
   };
 }
 
+const differs = (row: store.PaymentRow, change: Partial<store.PaymentRow>): boolean =>
+  Object.entries(change).some(([column, value]) => row[column as keyof store.PaymentRow] !== value);
+
 /** The payment as it is afterwards; undefined where the account has no such payment. Throws ProviderError for an answer in another currency. */
 export const mergePayment = (ctx: TenantCtx, accountId: string, told: PaymentSnapshot): Promise<store.PaymentRow | undefined> =>
   inTransaction(ctx, async (tx) => {
@@ -114,7 +117,8 @@ export const mergePayment = (ctx: TenantCtx, accountId: string, told: PaymentSna
     const merging = { tx, ctx, payment };
     const newRefunds = await mergeRefunds(merging, told.refunds);
     const { status, change } = changesOf(merging, told, await refundedSum(merging));
-    await store.updatePayment(tx, ctx.organizationId, payment.id, change, payment.succeeded_at === null && hasSucceeded(status));
+    if (differs(payment, change))
+      await store.updatePayment(tx, ctx.organizationId, payment.id, change, payment.succeeded_at === null && hasSucceeded(status));
     await settle(merging, status, newRefunds);
     if (status !== payment.status)
       ctx.log.info({ organizationId: ctx.organizationId, paymentId: payment.id, from: payment.status, to: status }, 'payment');

@@ -52,6 +52,7 @@ export const PayConfig = z
     hasCredentials: z.boolean(),
     credentialHint: z.string().nullable().describe('The last 4 characters of the stored secret'),
     webhookUrl: z.string().nullable().describe('Enter it at the provider, which tells it what happens'),
+    lastError: z.string().nullable().describe('Why the provider could not be asked what changed, the last time; null when it could'),
     updatedAt: Instant.nullable(),
   })
   .meta({ id: 'PayConfig' });

@@ -26,6 +26,14 @@ export async function wake(tx: Tx, organizationId: string, { accountId, kind, su
   if (inMs === 0) await tx.raw(`notify ${payChannel}`);
 }
 
+/** Why it failed the last time; null when it did not. */
+export async function findTaskError(tx: Tx, organizationId: string, { accountId, kind, subject }: TaskKey): Promise<string | null> {
+  const row = await tx('pay_tasks')
+    .where({ organization_id: organizationId, account_id: accountId, kind, subject })
+    .first<{ error: string | null } | undefined>('error');
+  return row?.error ?? null;
+}
+
 type TaskRow = { organization_id: string; account_id: string; kind: TaskKind; subject: string; wakes: number; attempts: number };
 
 export async function claimTask(ctx: Ctx, leaseId: string, leaseMs: number): Promise<Task | undefined> {

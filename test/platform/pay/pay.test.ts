@@ -30,6 +30,7 @@ describe('the configuration', () => {
       hasCredentials: true,
       credentialHint: null,
       webhookUrl: `http://127.0.0.1${base}/pay/webhooks/sandbox/${desk.accountId}`,
+      lastError: null,
       updatedAt: expect.any(String),
     });
     const put = async (given: object) => problemsOf(await desk.api('put', '/pay/config', configBody(given)));

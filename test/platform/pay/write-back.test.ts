@@ -35,27 +35,8 @@ const settledState = async (paymentId: string) => {
   await runner.settled();
   return books.state(paymentId);
 };
-/** How much of each invoice is open, in pence. */
-const open = async (...ids: string[]): Promise<number[]> => {
-  const rows = await books.ledger<{ id: string; due: string }>(
-    'SELECT id::text, round(foreignamountunpaid * 100)::text AS due FROM ledger.transaction WHERE id = ANY($1)',
-    [ids],
-  );
-  return ids.map((id) => Number(rows.find((row) => row.id === id)?.due));
-};
-/** What the account holds of a payment: its own record, what is applied, and the refunds of it, in pence. */
-const inErp = async (paymentId: string) => {
-  const [row] = await books.ledger<{ payments: string; total: string; applied: string; refunded: string; refunds: string }>(
-    `SELECT count(DISTINCT p.id) AS payments, round(max(p.foreigntotal) * 100) AS total,
-       round(100 * COALESCE(sum(a.amount) FILTER (WHERE a.credit = p.id), 0)) AS applied,
-       round(100 * COALESCE(sum(a.amount) FILTER (WHERE a.invoice = p.id), 0)) AS refunded,
-       count(a) FILTER (WHERE a.invoice = p.id) AS refunds
-     FROM ledger.transaction p LEFT JOIN ledger.application a ON p.id IN (a.credit, a.invoice)
-     WHERE p.type = 'CustPymt' AND p.externalid = $1`,
-    [`portal-payment-${paymentId}`],
-  );
-  return Object.fromEntries(Object.entries(row ?? {}).map(([name, value]) => [name, Number(value)]));
-};
+const open = (...ids: string[]) => books.open(...ids);
+const inErp = (paymentId: string) => books.inErp(paymentId);
 const landed = { status: 'LANDED', problem: null, unapplied: 0, landedAt: expect.any(Date), recordId: expect.stringMatching(/^\d+$/) };
 
 describe('a payment', () => {
@@ -181,6 +162,19 @@ describe('an attempt that ends in the dark', () => {
     await other?.stop();
     expect(await books.state(id)).toEqual(landed);
     expect([here, await inErp(id), await open(a)]).toMatchObject([2, { payments: 1, applied: 800 }, [0]]);
+  });
+
+  it('a process that stops gives it up at once, and the next one finds what became of it', async () => {
+    const a = await books.invoice(900);
+    const begun = Promise.withResolvers<void>();
+    books.wire.after = (name) => (name === POST ? (begun.resolve(), new Promise(() => undefined)) : undefined);
+    const id = await books.pay([[a, 900]]);
+    await begun.promise;
+    await runner.stop();
+    expect([await books.state(id), await inErp(id)]).toMatchObject([{ status: 'PENDING', problem: null }, { payments: 1 }]);
+    books.wire.after = () => undefined;
+    runner = startWriteBack(books.database.ctx, { pollMs: hour, firstWaitMs: hour });
+    expect([await settledState(id), await inErp(id), await open(a)]).toMatchObject([landed, { payments: 1, applied: 900 }, [0]]);
   });
 });
 
@@ -334,6 +328,16 @@ describe('trouble with the account as a whole', () => {
     expect(await books.state(second)).toEqual(landed);
     await again();
     expect([await books.state(first), await books.state(second)]).toEqual([landed, landed]);
+  });
+
+  it('an organization without a connection waits with a fix, and holds up nobody else', async () => {
+    const a = await books.invoice(100);
+    const [neighbour, id] = [await books.neighbour(), await books.pay([[a, 100]])];
+    expect(await settledState(id)).toEqual(landed);
+    expect(await neighbour()).toMatchObject({
+      status: 'PENDING',
+      problem: { code: 'NO_CONNECTION', fix: expect.stringContaining('PUT /netsuite/connection') },
+    });
   });
 
   it('a right that the role lacks holds up that document alone', async () => {
