@@ -22,7 +22,17 @@ afterAll(() => world.stop());
 
 const which = fc.nat(5);
 const share = fc.constantFrom(0.1, 0.35, 0.5, 1, 1.5);
-const fault = fc.constantFrom<Fault>('rate-limit', 'error-before', 'error-after', 'cut-before', 'cut-after', 'half-answer', 'not-json');
+const fault = fc.constantFrom<Fault>(
+  'late',
+  'late',
+  'rate-limit',
+  'error-before',
+  'error-after',
+  'cut-before',
+  'cut-after',
+  'half-answer',
+  'not-json',
+);
 const checkout = fc.record({
   do: fc.constant('checkout' as const),
   invoices: fc.constantFrom([0], [1], [0, 1]),

@@ -5,6 +5,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import Stripe from 'stripe';
 import { type Clock, systemClock } from '../../../src/core/clock.ts';
 import { type Form, readForm } from './form.ts';
@@ -12,8 +13,17 @@ import { apiVersion, Ledger } from './ledger.ts';
 import { type StripeEvent, StripeRefusal } from './objects.ts';
 import { answer } from './routes.ts';
 
-/** 'after': it was done, and the caller isn't told. 'stall': nothing is done or answered until the caller leaves. */
-export type Fault = 'rate-limit' | 'error-before' | 'error-after' | 'cut-before' | 'cut-after' | 'half-answer' | 'stall' | 'not-json';
+/** 'late': the answer is old when it comes. 'after': it was done, and the caller isn't told. 'stall': nothing is done or answered until the caller leaves. */
+export type Fault =
+  | 'rate-limit'
+  | 'error-before'
+  | 'error-after'
+  | 'cut-before'
+  | 'cut-after'
+  | 'half-answer'
+  | 'stall'
+  | 'late'
+  | 'not-json';
 export type StripeRequest = {
   readonly method: string;
   readonly path: string;
@@ -39,6 +49,8 @@ export type StripeServer = {
   stop(): Promise<void>;
 };
 
+/** Long enough for others to be asked and answered in between. */
+const lateMs = 100;
 type Kept = { readonly print: string; status?: number; body?: unknown };
 
 export async function startStripe({ clock = systemClock }: { readonly clock?: Clock } = {}): Promise<StripeServer> {
@@ -86,6 +98,7 @@ export async function startStripe({ clock = systemClock }: { readonly clock?: Cl
     if (fault === 'cut-before') return void req.socket.destroy();
     const { status, body } = respond(asked, text, fault);
     if (fault === 'cut-after') return void req.socket.destroy();
+    if (fault === 'late') await sleep(lateMs);
     const sent = fault === 'not-json' ? '<html>' : JSON.stringify(body);
     const retry = fault === 'rate-limit' ? { 'retry-after': '7' } : {};
     res.writeHead(status, { 'content-type': 'application/json', 'request-id': 'req_test', ...retry });
