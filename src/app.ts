@@ -2,6 +2,8 @@
 import express, { type Express } from 'express';
 import type { Ctx } from './core/ctx.ts';
 import { recurring } from './core/recurring.ts';
+import { startSandbox } from './gateways/payments/sandbox/deliver-events.ts';
+import { giveUpPaying, lookAtSession, payByCard } from './gateways/payments/sandbox/pay-session.ts';
 import { sessionCookie } from './http/authenticate.ts';
 import { errorHandler, unknownAddress } from './http/errors.ts';
 import type { StreamOptions } from './http/event-stream.ts';
@@ -11,6 +13,7 @@ import { mcpPath, mcpResource, mcpRouter, metadataPaths, resourceMetadata, type 
 import { adoptMessages, type Messages } from './http/messages.ts';
 import { referencePages } from './http/reference-page.ts';
 import { checkHeaders, requestLog } from './http/request-log.ts';
+import { sandboxPayPages } from './http/sandbox-pay-page.ts';
 import { noteServed, type OnServed, platformBase } from './http/served.ts';
 import { signInRouter } from './http/sign-in.ts';
 import { unsubscribePages } from './http/unsubscribe-page.ts';
@@ -21,6 +24,8 @@ import { startPublications } from './platform/api-schemas/publication.ts';
 import { tendAllIndexes } from './platform/api-schemas/tend-indexes.ts';
 import { startDomainChecks } from './platform/domains/recheck.ts';
 import { platformRouter } from './platform/index.ts';
+import { startPayWork } from './platform/pay/pay-work.ts';
+import { startWriteBack } from './platform/pay/write-back.ts';
 import { startSubscriptions } from './platform/subscriptions/runner.ts';
 import { lookAtLink, resubscribe, unsubscribe } from './platform/subscriptions/unsubscribe.ts';
 import { openUsage, publicHandler, type Usage } from './public/index.ts';
@@ -84,6 +89,9 @@ export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   app.get('/unsubscribe', links.show);
   app.post('/unsubscribe', links.unsubscribe);
   app.post('/unsubscribe/undo', links.resubscribe);
+  const paying = sandboxPayPages(ctx, { look: lookAtSession, pay: payByCard, giveUp: giveUpPaying }, invitation.stylesheet);
+  app.use('/pay-assets', paying.assets);
+  app.use('/pay/sandbox', paying.pages);
   app.use('/auth', signInRouter(ctx));
   app.use(platformBase, platformRouter(ctx, verify, options.streams ?? {}));
   app.get(metadataPaths, resourceMetadata(ctx));
@@ -99,14 +107,16 @@ const pruneEveryMs = 3_600_000;
 
 /** Takes away what nobody asks for any more; another process doing the same does no harm. */
 async function prune(ctx: Ctx, stopping: AbortSignal): Promise<void> {
-  await ctx.db.control.raw('select prune_expired(), prune_subscriptions(), prune_mails(), prune_drift_events(), prune_api_key_usage()');
+  await ctx.db.control.raw(
+    'select prune_expired(), prune_subscriptions(), prune_mails(), prune_drift_events(), prune_api_key_usage(), prune_pay_events()',
+  );
   await pruneTombstones(ctx, stopping);
   await tendAllIndexes(ctx, stopping);
 }
 
 /**
  * What works without being asked: due syncs and subscriptions, queued mail, pending domains, certificates that end, publications, checks of
- * agents and messages that a stopped process left unfinished, and tidying up.
+ * agents and messages that a stopped process left unfinished, payments that providers are asked about and that ERPs are told of, and tidying up.
  */
 export async function startBackground(ctx: Ctx): Promise<Background> {
   const scheduler = startScheduler(ctx);
@@ -116,13 +126,14 @@ export async function startBackground(ctx: Ctx): Promise<Background> {
   const certificates = startCertificateWatch(ctx);
   const agents = startAgentWork(ctx);
   const subscriptions = startSubscriptions(ctx);
+  const pay = [startPayWork(ctx), startWriteBack(ctx), startSandbox(ctx)];
   const pruning = recurring(
     pruneEveryMs,
     (stopping) => prune(ctx, stopping),
     (error) => ctx.log.warn({ err: error }, 'expired rows could not be taken away'),
   );
   void pruning.tick();
-  const all = [scheduler, publications, subscriptions, mailSender, domainChecks, certificates, agents, pruning];
+  const all = [scheduler, publications, subscriptions, mailSender, domainChecks, certificates, agents, ...pay, pruning];
   return {
     scheduler,
     stop: async () => {

@@ -140,6 +140,7 @@ export const Environment = z.object({
   ANTHROPIC_BASE_URL: httpUrl.default('https://api.anthropic.com/v1'),
   OPENAI_COMPATIBLE_URL: httpUrl.optional(),
   OPENAI_COMPATIBLE_API_KEY: z.string().min(1).optional(),
+  STRIPE_API_URL: origin.default('https://api.stripe.com'),
   DEMO_DATA: z.string().min(1).optional(),
 });
 type Environment = z.output<typeof Environment>;
@@ -182,6 +183,8 @@ function crossChecks(given: Readonly<Record<string, string>>): string[] {
   );
   if (drain?.data !== undefined && all?.data !== undefined && drain.data >= all.data)
     problems.push('SHUTDOWN_DRAIN_SECONDS: must be less than SHUTDOWN_SECONDS');
+  if (given['STRIPE_API_URL']?.startsWith('http:') === true && !isLoopbackHttp(given['STRIPE_API_URL']))
+    problems.push('STRIPE_API_URL: must be an https address, unless it is on this machine');
   if (has('WAREHOUSE_URL') && !has('DATABASE_URL')) problems.push('WAREHOUSE_URL: needs DATABASE_URL beside it');
   return problems;
 }
@@ -202,6 +205,8 @@ function toSettings(env: Environment): Settings {
   const { OIDC_ISSUER: issuer, OIDC_AUDIENCE: audience, OIDC_JWKS_URI: jwksUri, OIDC_USERINFO_URI: userinfoUri = null } = env;
   return {
     publicUrl: (env.PUBLIC_URL ?? `http://${env.HOST.includes(':') ? `[${env.HOST}]` : env.HOST}:${env.PORT}`).replace(/\/+$/, ''),
+    ownUrl: `http://127.0.0.1:${env.PORT}`,
+    sandbox: { laterMs: 10_000, payoutEveryMs: 86_400_000 },
     production: env.NODE_ENV === 'production',
     allowSignup: env.ALLOW_SIGNUP,
     session: { idleMs: 12 * 3_600_000, absoluteMs: 7 * 86_400_000 },
@@ -266,6 +271,7 @@ function toSettings(env: Environment): Settings {
       reconcileEveryMs: 86_400_000,
       metadataMaxAgeMs: 86_400_000,
     },
+    stripe: { apiUrl: env.STRIPE_API_URL, timeoutMs: 20_000, retries: 1 },
     oidc:
       issuer !== undefined && audience !== undefined && jwksUri !== undefined ? { issuer, audience, jwksUri, userinfoUri, client } : null,
   };

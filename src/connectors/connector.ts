@@ -117,6 +117,62 @@ export type ConnectionReport = {
   readonly problems: readonly ConnectionProblem[];
 };
 
+/** How much of a payment goes to one invoice: decimal digits, in the payment's currency. */
+export type Application = { readonly invoiceId: string; readonly amount: string };
+export type PaymentOrder = {
+  /** No two payments in the ERP have the same. */
+  readonly externalId: string;
+  readonly customerId: string;
+  /** ISO 4217. */
+  readonly currency: string;
+  readonly amount: string;
+  /** What they leave of the amount stays unapplied. */
+  readonly applications: readonly Application[];
+  readonly memo: string;
+  /** Where the money lies, as the ERP names its accounts; null for where it keeps money that is not at the bank yet. */
+  readonly account: string | null;
+};
+export type PaymentRecord = {
+  readonly id: string;
+  readonly customerId: string;
+  /** ISO 4217; null where the ERP does not say. */
+  readonly currency: string | null;
+  readonly amount: string;
+  readonly applications: readonly Application[];
+  /** Neither applied to an invoice nor given back. */
+  readonly unapplied: string;
+};
+export type RefundOrder = Omit<PaymentOrder, 'applications'> & {
+  /** The ERP's id of the payment of which this is given back; so much of it must be unapplied. */
+  readonly paymentId: string;
+  /** How it is given back, as the ERP names its methods; null for what it takes by itself. */
+  readonly method: string | null;
+};
+export type RefundRecord = {
+  readonly id: string;
+  readonly customerId: string;
+  readonly of: readonly { readonly paymentId: string; readonly amount: string }[];
+};
+
+/**
+ * Puts payments and refunds into the ERP's books. What it refuses by its own rules is an ErpError of kind `query`, whose `fix` says what
+ * a person can do; a call that ends otherwise may have had its effect all the same, so whoever calls again looks it up before.
+ */
+export type PaymentWriter = {
+  /** What each invoice still takes of a payment. Absent: there is no such invoice. */
+  dueOn(invoiceIds: readonly string[], signal: AbortSignal): Promise<readonly { readonly invoiceId: string; readonly due: string }[]>;
+  /** By external id; null when the ERP has none, or shows none. */
+  findPayment(externalId: string, signal: AbortSignal): Promise<PaymentRecord | null>;
+  /** By the ERP's own id; null when it is not there any more. */
+  readPayment(id: string, signal: AbortSignal): Promise<PaymentRecord | null>;
+  /** Gives the ERP's id. All of it or nothing. */
+  createPayment(order: PaymentOrder, signal: AbortSignal): Promise<string>;
+  /** Makes these the amounts that the payment has on these invoices, "0" for nothing; others stay. */
+  changeApplications(paymentId: string, applications: readonly Application[], signal: AbortSignal): Promise<void>;
+  findRefund(externalId: string, signal: AbortSignal): Promise<RefundRecord | null>;
+  createRefund(order: RefundOrder, signal: AbortSignal): Promise<string>;
+};
+
 export type Connector = {
   /** A real round trip: credentials, clock, one row. Never throws for what the ERP answers. */
   test(signal: AbortSignal): Promise<ConnectionReport>;
@@ -148,6 +204,8 @@ export type Connector = {
    * that are of another record type, or that exist: remove only what `readByIds` no longer finds.
    */
   deletedSince(request: Pick<PageRequest, 'recordType' | 'signal'> & { readonly since: Date }): Promise<Deletions>;
+  /** Absent where the ERP takes no payments from outside. */
+  readonly payments?: PaymentWriter;
 };
 
 /** Why a call to the ERP failed, and so what may be done about it. */
@@ -156,7 +214,7 @@ export type ErpErrorKind =
   | 'forbidden' // this role may not read that
   | 'throttled' // slow down and try again
   | 'down' // no answer, a 5xx, a cut connection: try again later
-  | 'query' // the ERP refuses the question itself: retrying can't help
+  | 'query' // the ERP refuses the question or the write itself: retrying can't help
   | 'answer'; // the answer breaks the ERP's own rules: don't trust it
 
 export class ErpError extends Error {

@@ -4,6 +4,9 @@
 /** Of ES2026, which the compiler's library doesn't know yet: text that JSON.stringify writes as it is. */
 const { rawJSON } = JSON as typeof JSON & { rawJSON(text: string): unknown };
 
+/** A number that JSON.stringify writes with these decimal digits, as many as there are. */
+export const exactNumber = (decimal: string): unknown => rawJSON(decimal);
+
 /** Parsed; a number that a float would write otherwise is an object that JSON.stringify writes with its own digits, and no more. */
 export const parseExact = (text: string): unknown =>
   JSON.parse(text, (_key, value: unknown, context?: { readonly source?: string }) =>

@@ -3,6 +3,15 @@
 
 export type Settings = {
   readonly publicUrl: string;
+  /** Where this process listens, for itself: there the sandbox's events go. */
+  readonly ownUrl: string;
+  /** The built-in payment provider's clock. */
+  readonly sandbox: {
+    /** How long what does not happen at once takes. */
+    readonly laterMs: number;
+    /** What was taken is paid out so often, by windows counted from the epoch. */
+    readonly payoutEveryMs: number;
+  };
   readonly production: boolean;
   /** Requests a minute for one credential on the management interface. */
   readonly rateLimitPerMinute: number;
@@ -120,6 +129,15 @@ export type Settings = {
     readonly reconcileEveryMs: number;
     /** How old the description of the ERP's record types may be when a run begins. */
     readonly metadataMaxAgeMs: number;
+  };
+  /** How Stripe is called, by organizations whose payments it takes. */
+  readonly stripe: {
+    /** Its address, without a path. */
+    readonly apiUrl: string;
+    /** For one request with its answer. */
+    readonly timeoutMs: number;
+    /** Of a request that got no answer, or 409 or 5xx. */
+    readonly retries: number;
   };
   readonly oidc: {
     readonly issuer: string;

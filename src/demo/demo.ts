@@ -16,7 +16,7 @@ import type { DayReport } from './netsuite/replay.ts';
 import { addMembers, demoPeople, owner } from './people.ts';
 import { type Progress, showProgress } from './progress.ts';
 import { demoEndpoints } from './schema.ts';
-import { connect, makeAgent, publishSchema, readMetadata, syncRecords } from './set-up.ts';
+import { connect, makeAgent, publishSchema, readMetadata, setPayUp, syncRecords } from './set-up.ts';
 
 const shippedData = fileURLToPath(new URL('./data', import.meta.url));
 const accountId = 'TSTDRV1234567';
@@ -94,6 +94,8 @@ Ask the agent (README, "Agents", has more):
   CONVERSATION=$(${managing} '${platform}/agents/${agentId}/conversations' -d '{}' | sed 's/.*"id":"\\([^"]*\\)","agentId.*/\\1/') \\
     && ${managing} -N -H 'Accept: text/event-stream' "${platform}/conversations/$CONVERSATION/messages" -d '{"content":"How many invoices are open?"}'
 
+Pay an invoice on the sandbox's page: README, "Pay".
+
 Mails, invitations for one, are written to ${dataDir}/outbox as .eml files.
 
 Sign in as owner@, editor@, viewer@ or newcomer@demo.example, without a password:
@@ -123,6 +125,7 @@ async function setUp(service: Service, account: NetsuiteAccount, known: DemoFile
   progress.step('Reading its metadata');
   await readMetadata(call);
   await syncRecords(ctx, keys.tenantId, call, progress);
+  await setPayUp(call);
   const version = await publishSchema(ctx, keys.tenantId, call, progress);
   const agentId = await makeAgent(call, version);
   return { baseUrl: url, ...keys, version, resources: demoEndpoints.map(({ name }) => name), agentId, netsuiteUrl: account.url };
@@ -152,6 +155,8 @@ export async function startDemo(config: Config, life: Lifecycle): Promise<void> 
       allowSignup: true,
       oidc: identityProvider.settings,
       erp: { ...config.settings.erp, allowedHosts: [new URL(account.url).host, ...config.settings.erp.allowedHosts] },
+      // A payout a minute, as a day of the shop passes in one.
+      sandbox: { ...config.settings.sandbox, payoutEveryMs: 60_000 },
       // A demo is one process with its ERP beside it: what a killed one was working on need not wait for another, nor the ERP be spared.
       sync: { ...config.settings.sync, leaseMs: 4_000, renewMs: 1_000, retryBaseMs: 500, retryMaxMs: 5_000 },
     };

@@ -156,6 +156,24 @@ export async function publishSchema(ctx: Ctx, organizationId: string, call: Call
   return draft.version;
 }
 
+/**
+ * Lets customers pay open invoices at the sandbox, and brings what they paid into the account: the fields are those of the ERP's invoices,
+ * all of them in pounds.
+ */
+export async function setPayUp(call: Call): Promise<void> {
+  const { provider } = await call('GET', '/pay/config', z.object({ provider: z.string().nullable() }));
+  if (provider !== null) return;
+  // The account takes any id: it has no chart of accounts.
+  const refundAccount = '7';
+  const invoices = { recordType: 'invoice', number: 'tranid', amountDue: 'foreignamountunpaid', customer: 'entity' };
+  await call('PUT', '/pay/config', anything, {
+    provider: 'sandbox',
+    currency: 'GBP',
+    invoices,
+    writeBack: { account: null, refundAccount },
+  });
+}
+
 const Agent = z.object({ id: z.string(), status: z.string(), statusReason: z.string().nullable() });
 
 /** An agent on the served version, answered for by the built-in model, so that it needs no account anywhere. Says its id. */

@@ -2,14 +2,14 @@
 import { isUtf8 } from 'node:buffer';
 import express, { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { Ctx } from '../core/ctx.ts';
-import { AppError } from '../core/errors.ts';
+import { AppError, notFound } from '../core/errors.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
-import { authenticate, budgetKey, callerCtx, refuseForeignOrigin } from './authenticate.ts';
+import { authenticate, budgetKey, callerAddress, callerCtx, networkOf, refuseForeignOrigin } from './authenticate.ts';
 import { maxBodyBytes } from './connections.ts';
 import { sendDownload } from './download.ts';
 import { openStreams, replayStream, type Streams } from './event-stream.ts';
 import { invokeOnce, streamOnce } from './idempotency.ts';
-import { requestBudget } from './rate-limit.ts';
+import { countFailure, requestBudget } from './rate-limit.ts';
 import { type Answer, type AnyRoute, admit, goodStatus, type PublicRoute, type RawInput, type Route, refuseQuery } from './route.ts';
 
 function send(res: Response, { status, body }: Answer): void {
@@ -103,8 +103,33 @@ const servePublic =
   (ctx: Ctx, route: PublicRoute): RequestHandler =>
   async (req, res) => {
     refuseQuery(req.query);
-    send(res, { status: goodStatus(route), body: await route.handler(ctx) });
+    send(res, { status: goodStatus(route), body: await route.handler(ctx, { params: {}, rawBody: Buffer.alloc(0), headers: {} }) });
   };
+
+const isRefused = (error: unknown): error is AppError => error instanceof AppError && (error.status === 400 || error.status === 404);
+
+/** Takes any content type, and no compressed body: what is signed are the bytes. */
+function serveWebhook(ctx: Ctx, route: PublicRoute, maxBytes: number): RequestHandler[] {
+  const answer: RequestHandler = async (req, res) => {
+    try {
+      const params = route.params?.safeParse(req.params);
+      if (params?.success !== true) throw notFound('Webhook');
+      const rawBody: unknown = req.body;
+      const headers = Object.fromEntries(
+        Object.entries(req.headers).map(([name, value]) => [name, Array.isArray(value) ? value[0] : value]),
+      );
+      const call = {
+        params: params.data as Readonly<Record<string, string>>,
+        rawBody: Buffer.isBuffer(rawBody) ? rawBody : Buffer.alloc(0),
+        headers,
+      };
+      send(res, { status: goodStatus(route), body: route.response.parse(await route.handler(ctx, call)) });
+    } catch (error) {
+      throw isRefused(error) ? await countFailure(ctx, networkOf(callerAddress(req)), error) : error;
+    }
+  };
+  return [express.raw({ type: () => true, limit: maxBytes, inflate: false }), answer];
+}
 
 const methods = { GET: 'get', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 'delete' } as const;
 
@@ -129,7 +154,9 @@ const literalFirst = (a: AnyRoute, b: AnyRoute): number => a.path.split('{').len
 export function routeRouter(ctx: Ctx, routes: readonly AnyRoute[], verify: VerifyToken, streams = openStreams(ctx)): Router {
   const router = Router({ caseSensitive: true });
   for (const route of routes) {
-    if (route.access === 'public') router[methods[route.method]](expressPath(route.path), servePublic(ctx, route));
+    if (route.access !== 'public') continue;
+    const handlers = route.maxBodyBytes === undefined ? [servePublic(ctx, route)] : serveWebhook(ctx, route, route.maxBodyBytes);
+    router[methods[route.method]](expressPath(route.path), ...handlers);
   }
   const guarded = Router({ caseSensitive: true });
   guarded.use(

@@ -161,7 +161,19 @@ const forbidden = ({ permission }: Route): ResponseObject =>
   );
 
 export function errorResponses(route: AnyRoute): Record<string, ResponseObject | ReferenceObject> {
-  if (route.access === 'public') return { 400: shared('BadRequest'), 500: shared('InternalError') };
+  if (route.access === 'public') {
+    const taking = {
+      404: shared('NotFound'),
+      413: shared('TooLarge'),
+      415: shared('UnsupportedMediaType'),
+      429: shared('TooManyRequests'),
+    };
+    return {
+      400: shared('BadRequest'),
+      ...(route.maxBodyBytes !== undefined && { ...taking, 503: shared('Unavailable') }),
+      500: shared('InternalError'),
+    };
+  }
   const also = new Set(route.alsoAnswers ?? []);
   return {
     400: shared('BadRequest'),

@@ -11,7 +11,7 @@ import {
   headers,
   sharedResponses,
 } from './openapi-parts.ts';
-import { type AnyRoute, goodStatus, type RouteGroup } from './route.ts';
+import { type AnyRoute, goodStatus, type PublicRoute, type RouteGroup } from './route.ts';
 
 type Json = Record<string, unknown>;
 
@@ -107,6 +107,16 @@ function responses(route: AnyRoute, components: Map<string, SchemaObject>): Resp
   };
 }
 
+/** What a webhook takes; its body is the sender's own. */
+function openInputs({ params, maxBodyBytes }: PublicRoute, components: Map<string, SchemaObject>) {
+  if (maxBodyBytes === undefined) return {};
+  const schema = { type: 'object' as const, description: `In the words of who sends it, at most ${maxBodyBytes} bytes` };
+  return {
+    parameters: parameters('path', params, components),
+    requestBody: { required: true, content: { 'application/json': { schema, example: {} } } },
+  };
+}
+
 function operation(route: AnyRoute, components: Map<string, SchemaObject>): OperationObject {
   const common = {
     operationId: route.id,
@@ -114,7 +124,8 @@ function operation(route: AnyRoute, components: Map<string, SchemaObject>): Oper
     description: describeOperation(route),
     tags: [route.group],
   };
-  if (route.access === 'public') return { ...common, security: [], responses: responses(route, components) };
+  if (route.access === 'public')
+    return { ...common, ...openInputs(route, components), security: [], responses: responses(route, components) };
   const inputs = [...parameters('path', route.params, components), ...parameters('query', route.query, components)];
   if (route.method === 'POST') {
     inputs.push({

@@ -123,11 +123,21 @@ export type Route = Common & {
   handle(ctx: CallerCtx, input: unknown): Promise<unknown>;
 };
 
+/** What a caller without a credential sent. The bytes are as they came: a signature is over them. */
+export type PublicCall = {
+  readonly params: Readonly<Record<string, string>>;
+  readonly rawBody: Buffer;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+};
+
 /** Answered without a credential; a test holds their list. */
 export type PublicRoute = Common & {
   readonly access: 'public';
+  readonly params: Shape | undefined;
+  /** Only of a webhook, which takes a body: whoever sends it proves itself by what it sends. */
+  readonly maxBodyBytes: number | undefined;
   readonly response: z.ZodType;
-  handler(ctx: Ctx): Promise<unknown>;
+  handler(ctx: Ctx, call: PublicCall): Promise<unknown>;
 };
 
 export type AnyRoute = Route | PublicRoute;
@@ -260,7 +270,20 @@ function parseNoBody(body: unknown): undefined {
 /** For operations that take no query at all. */
 export const refuseQuery = (query: unknown): unknown => parsePart(nothing, query, badQuery);
 
-export const definePublicRoute = (spec: Omit<PublicRoute, 'access'>): PublicRoute => ({ ...spec, access: 'public' });
+export const definePublicRoute = (spec: Omit<PublicRoute, 'access' | 'params' | 'maxBodyBytes'>): PublicRoute => ({
+  ...spec,
+  access: 'public',
+  params: undefined,
+  maxBodyBytes: undefined,
+});
+
+/**
+ * Where another service tells what happened, signed over the raw body. What its handler answers 400 or 404 counts as a failed
+ * authentication of the sender's address.
+ */
+export const defineWebhook = (
+  spec: Omit<PublicRoute, 'access' | 'method'> & { readonly method: 'POST'; readonly params: Shape; readonly maxBodyBytes: number },
+): PublicRoute => ({ ...spec, access: 'public' });
 
 export const missing = (permission: Permission): AppError => new AppError('FORBIDDEN', `Missing required permission: ${permission}`);
 const because = (message: string, code: string, reason: string): AppError =>
@@ -334,12 +357,9 @@ export function checkRoutes(routes: readonly AnyRoute[]): void {
       .map(([, name]) => name ?? '')
       .sort()
       .join();
-    const inSchema =
-      route.access === 'public'
-        ? ''
-        : Object.keys(route.params?.shape ?? {})
-            .sort()
-            .join();
+    const inSchema = Object.keys(route.params?.shape ?? {})
+      .sort()
+      .join();
     if (inPath !== inSchema) problems.push(`${route.id}: the path names {${inPath}}, its schema {${inSchema}}`);
   }
   if (problems.length > 0) throw new Error(`routes: ${problems.join('; ')}`);

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { connectorKinds } from '../../src/connectors/kinds.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
+import { requirePaymentWriter } from '../../src/platform/pay/write-back.service.ts';
 import { openConnectorOf, secretBinding } from '../../src/sync/connection.ts';
 import { findConfig, type RunRow } from '../../src/sync/runs.store.ts';
 import { workOn } from '../../src/sync/worker.ts';
@@ -137,6 +138,16 @@ describe('another ERP', () => {
   });
 });
 
+describe('payments', () => {
+  it('can not be written back into an ERP that takes none', async () => {
+    const open = (tenant: typeof world.tenant) => openConnectorOf(tenant, kinds);
+    await expect(requirePaymentWriter(world.tenant, open)).rejects.toMatchObject({
+      status: 422,
+      details: [{ path: 'writeBack', code: 'not_supported' }],
+    });
+  });
+});
+
 describe('the interface', () => {
   const text = readFileSync('src/connectors/connector.ts', 'utf8');
 
@@ -156,6 +167,9 @@ describe('the interface', () => {
     const [, members = ''] = /export type Connector = \{([\s\S]*?)\n\};/.exec(text) ?? [];
     const names = [...members.matchAll(/^ {2}(\w+)\(/gm)].map(([, name = '']) => name);
     expect(names).toHaveLength(9);
-    expect(names.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
+    const [, optional = ''] = /export type PaymentWriter = \{([\s\S]*?)\n\};/.exec(text) ?? [];
+    const payments = [...optional.matchAll(/^ {2}(\w+)\(/gm)].map(([, name = '']) => name);
+    expect(payments).toHaveLength(7);
+    expect(['payments', ...names, ...payments].filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
   });
 });

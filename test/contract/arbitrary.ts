@@ -43,6 +43,7 @@ function texts(schema: Json): fc.Arbitrary<unknown> {
   if (schema['format'] === 'date-time') return instants;
   if (schema['format'] === 'date') return instants.map((at) => at.slice(0, 10));
   if (schema['format'] === 'email') return emails;
+  if (schema['format'] === 'uri') return fc.webUrl();
   if (typeof schema['pattern'] === 'string') return matching(schema['pattern']);
   const minLength = number(schema['minLength'], 0);
   const maxLength = number(schema['maxLength'], 200);

@@ -36,7 +36,8 @@ const mayImport: Record<string, Record<string, Access>> = {
   core: {},
   db: { core: 'all' },
   connectors: { core: 'all' },
-  gateways: { core: 'all' },
+  // The sandbox, a payment provider that is built in, has books of its own.
+  gateways: { core: 'all', db: ['transaction.ts', 'listen.ts'] },
   // The queue's sender is the one who hands mails to the gateway.
   mail: { core: 'all', db: 'all', gateways: ['compose-mail.ts', 'mail-outcome.ts', 'mail.ts'] },
   // The warehouse turns the connectors' field types and values into columns, and knows nothing else of them.
@@ -61,7 +62,8 @@ const mayImport: Record<string, Record<string, Access>> = {
     sync: 'door',
     templates: 'door',
     warehouse: ['tenant-schema.ts'], // an organization's room is made with it and measured for it
-    gateways: ['dns.ts', 'model/model.ts', 'model/open-model.ts'], // records that prove control of a hostname; what answers for agents
+    // Records that prove control of a hostname; what answers for agents; who takes payments.
+    gateways: ['dns.ts', 'model/model.ts', 'model/open-model.ts', 'payments/provider.ts', 'payments/providers.ts'],
     connectors: ['connector.ts', 'netsuite/connection.ts'], // the words of its errors, and which addresses are an account's
   },
   // What an operator asks of the process, and how it ends; no feature knows of it.
@@ -79,7 +81,7 @@ const mayImport: Record<string, Record<string, Access>> = {
   },
   'config.ts': { core: 'all' },
   // Publications left unfinished by a stopped process are taken up at the start; pending domains are looked at again; subscriptions are
-  // sent, and ended by the links of their mails.
+  // sent, and ended by the links of their mails; the sandbox is a provider in the same process, with its page and its clock.
   'app.ts': {
     core: 'all',
     http: 'all',
@@ -90,9 +92,12 @@ const mayImport: Record<string, Record<string, Access>> = {
       'api-schemas/publication.ts',
       'api-schemas/tend-indexes.ts',
       'domains/recheck.ts',
+      'pay/pay-work.ts',
+      'pay/write-back.ts',
       'subscriptions/runner.ts',
       'subscriptions/unsubscribe.ts',
     ],
+    gateways: ['payments/sandbox/deliver-events.ts', 'payments/sandbox/pay-session.ts'],
     mcp: ['server.ts'], // with its first message, since what stands behind it is large
     public: 'door',
     mail: 'door',
@@ -114,6 +119,7 @@ const mayImport: Record<string, Record<string, Access>> = {
   admin: {
     core: 'all',
     db: 'all',
+    gateways: ['payments/sandbox/sandbox.ts'],
     http: ['fields.ts', 'idempotency.ts'],
     identity: ['api-key.ts', 'sessions.store.ts'],
     mail: 'door',
@@ -186,21 +192,25 @@ describe('the outside world', () => {
     // A new line here is a new line there: a sealed value that a rotation of the key forgets can never be opened again.
     expect(src.flatMap(({ file, code }) => [...code.matchAll(/\.seal\(/g)].map(() => file))).toEqual([
       'src/admin/rotate-encryption-key.ts',
+      'src/gateways/payments/sandbox/sandbox.ts',
       'src/identity/sign-in.ts', // in the browser, for ten minutes
       'src/mail/enqueue.ts',
       'src/mail/enqueue.ts',
       'src/platform/netsuite/netsuite.service.ts',
       'src/platform/netsuite/netsuite.service.ts',
+      'src/platform/pay/accounts.ts',
     ]);
   });
 
   it('addresses that a customer typed are called through the guarded fetch', () => {
-    // The identity provider and the models' providers are the operator's, the demo's client calls its own service, and the clock
-    // watch wraps the guarded fetch.
+    // The identity provider, the models' providers and Stripe's address are the operator's, the demo's client and the sandbox call
+    // their own service, and the clock watch wraps the guarded fetch.
     expect(offending(src, /(?:await |return |= )fetch\(/)).toEqual([
       'src/connectors/netsuite/clock-watch.ts',
       'src/demo/management-client.ts',
       'src/gateways/model/provider-fetch.ts',
+      'src/gateways/payments/sandbox/deliver-events.ts',
+      'src/gateways/payments/stripe/client.ts',
       'src/identity/access-token.ts',
     ]);
   });
@@ -215,6 +225,7 @@ describe('the outside world', () => {
     ['express-rate-limit', /^src\/http\/rate-limit\.ts$/, 1],
     ['openapi3-ts', /^src\/(http|public)\/openapi\.ts$/, 2],
     ['pino', /^src\/core\/log\.ts$/, 1],
+    ['stripe', /^src\/gateways\/payments\/stripe\/(client|errors|events|open-stripe|payouts|snapshots)\.ts$/, 6],
     ['node-cron', /^src\/core\/recurring\.ts$/, 1],
     ['vitest', /^test\/contract\/architecture\.test\.ts$/, 1],
     ['supertest', /^test\/setup\/api\.ts$/, 1],

@@ -103,7 +103,38 @@ async function fillEveryTable(id: string): Promise<void> {
     const viewId = newId();
     await tx('views').insert({ ...own, ...view, id: viewId, owner_id: user.user_id });
     await subscribe(tx, own, viewId, user.user_id);
+    await pay(tx, own);
+    await useSandbox(tx, own);
   });
+}
+
+async function pay(tx: Tx, own: { organization_id: string }): Promise<void> {
+  const [account_id, payment_id, payout_id] = [newId(), newId(), newId()];
+  await tx('pay_accounts').insert({ ...own, id: account_id, provider: 'sandbox' });
+  await tx('pay_configs').insert({ ...own, account_id, currency: 'GBP', enabled: true, invoices: '{}' });
+  await tx('pay_payments').insert({ ...own, id: payment_id, account_id, customer_id: 'x', currency: 'GBP', amount_minor: 1 });
+  const returns = { success_url: 'x', cancel_url: 'x' };
+  await tx('pay_checkouts').insert({ ...own, ...returns, id: newId(), payment_id, title: 'x', expires_at: new Date() });
+  const share = { position: 0, record_id: 'x', number: 'x', amount_minor: 1, due_minor: 1, read_at: new Date() };
+  await tx('pay_payment_invoices').insert({ ...own, ...share, payment_id });
+  await tx('pay_erp_documents').insert({ ...own, id: newId(), payment_id, kind: 'payment', external_id: 'x' });
+  await tx('pay_refunds').insert({ ...own, id: newId(), payment_id, amount_minor: 1 });
+  const payout = { provider_payout_id: 'x', status: 'PAID', currency: 'GBP', amount_minor: 1, arrival_date: '2026-03-02' };
+  await tx('pay_payouts').insert({ ...own, ...payout, id: payout_id, account_id, created_at: new Date() });
+  await tx('pay_payout_entries').insert({ ...own, payout_id, position: 0, kind: 'payment', payment_id, amount_minor: 1 });
+  await tx('pay_events').insert({ ...own, account_id, event_id: 'x', type: 'x' });
+  await tx('pay_tasks').insert({ ...own, account_id, kind: 'account', subject: '' });
+}
+
+async function useSandbox(tx: Tx, own: { organization_id: string }): Promise<void> {
+  const [id, account_id] = [newId(), newId()];
+  const sums = { amount_minor: 1, currency: 'GBP' };
+  const session = { checkout_id: 'x', payment_id: 'x', token_hash: Buffer.from(id), token: 'x', title: 'x', items: '[]' };
+  const addresses = { success_url: 'x', cancel_url: 'x', expires_at: new Date() };
+  await tx('sandbox_payments').insert({ ...own, ...sums, ...session, ...addresses, id, account_id });
+  await tx('sandbox_refunds').insert({ ...own, id: newId(), session_id: id, amount_minor: 1, state: 'PENDING' });
+  await tx('sandbox_payouts').insert({ ...own, ...sums, id: newId(), account_id, arrival_date: '2026-03-03', created_at: new Date() });
+  await tx('sandbox_events').insert({ ...own, id: newId(), account_id, body: '{}' });
 }
 
 async function subscribe(tx: Tx, own: { organization_id: string }, viewId: string, ownerId: string): Promise<void> {
@@ -161,9 +192,13 @@ const definers = [
   'claim_agent_checks',
   'claim_due_domains',
   'claim_outgoing_mail',
+  'claim_pay_erp_payment',
+  'claim_pay_task',
   'claim_publications',
+  'claim_sandbox_event',
   'claim_subscription_slot',
   'claim_sync_run',
+  'due_in_sandbox',
   'end_lost_answers',
   'ended_staged_runs',
   'enqueue_scheduled_runs',
@@ -171,6 +206,8 @@ const definers = [
   'find_api_key',
   'find_identity',
   'find_invitation',
+  'find_pay_account',
+  'find_sandbox_payment',
   'find_session',
   'find_subscription_link',
   'invited',
@@ -184,6 +221,7 @@ const definers = [
   'prune_drift_events',
   'prune_expired',
   'prune_mails',
+  'prune_pay_events',
   'prune_subscriptions',
   'scheduled_subscriptions',
   'scheduled_sync_configs',

@@ -21,6 +21,7 @@ import { type TestDatabase, testDatabase, testSettings } from '../setup/database
 import { type DnsServer, startDns } from '../setup/dns.ts';
 import { accountId, type Erp, startErp } from '../setup/erp.ts';
 import { makeKey, makeOrganization, makePerson, makeSession } from '../setup/organization.ts';
+import { type StripeServer, startStripe } from '../setup/stripe/server.ts';
 import { until } from '../setup/until.ts';
 
 const recognizable = (what: string): string => `${what}-${randomBytes(12).toString('hex')}`;
@@ -40,6 +41,7 @@ const sent = {
 };
 
 let erp: Erp;
+let stripe: StripeServer;
 let dns: DnsServer;
 let database: TestDatabase;
 let ctx: Ctx;
@@ -76,10 +78,11 @@ async function good(...args: Parameters<Api>): Promise<Answer['body']> {
 }
 
 beforeAll(async () => {
-  [erp, dns] = await Promise.all([startErp(), startDns()]);
+  [erp, dns, stripe] = await Promise.all([startErp(), startDns(), startStripe()]);
   database = await testDatabase({
     settings: {
       dnsServers: [dns.address],
+      stripe: { ...testSettings.stripe, apiUrl: stripe.url },
       erp: { ...testSettings.erp, allowedHosts: [erp.host] },
       mail: { ...testSettings.mail, smtpUrl: `smtp://portal:${configured.smtpPassword}@127.0.0.1:9` },
       oidc: {
@@ -97,13 +100,15 @@ beforeAll(async () => {
   organization = await makeOrganization(ctx);
   ownSecret = (await makeKey(ctx, organization.id, { permissions: ['write'] })).secret;
   owner = apiOf(app, ownSecret);
-  for (const never of [ownSecret, ...Object.values(configured), ...Object.values(sent)]) secrets.set(never, 0);
+  for (const never of [ownSecret, ...Object.values(configured), ...Object.values(sent), ...Object.values(stripe.secrets)])
+    secrets.set(never, 0);
 });
 afterAll(async () => {
   await admin.destroy();
   await database.close();
   await erp.stop();
   await dns.stop();
+  await stripe.stop();
 });
 
 describe('secrets', () => {
@@ -183,6 +188,19 @@ describe('secrets', () => {
     } finally {
       await scheduler.stop();
     }
+  });
+
+  it('of payment providers go in and stay in, whether they work or not', async () => {
+    const invoices = { recordType: 'customer', number: 'entityid', amountDue: 'creditlimit', customer: 'email' };
+    const put = (given: object) => call('put', '/pay/config', { provider: 'stripe', currency: 'GBP', invoices, secrets: given });
+    const taken = await put(stripe.secrets);
+    expect([taken.status, taken.body.credentialHint]).toEqual([200, stripe.secrets.secretKey.slice(-4)]);
+    const wrong = { secretKey: `sk_test_${sent.refused}`, webhookSecret: `whsec_${sent.refused}` };
+    expect((await put(wrong)).status).toBe(422);
+    expect((await put({ ...wrong, more: sent.malformed })).status).toBe(422);
+    const to = new URL(taken.body.webhookUrl).pathname;
+    const event = supertest(app).post(to).set({ 'stripe-signature': sent.bearer, 'content-type': 'application/json' });
+    expect(note('webhook', await event.send(`{"id":"${sent.malformed}"}`)).status).toBe(400);
   });
 
   it('at the wrong place are not repeated', async () => {

@@ -107,6 +107,23 @@ async function agent(): Promise<string> {
   return id;
 }
 
+async function payment(): Promise<string> {
+  const own = { organization_id: organization.id };
+  const id = newId();
+  await inTransaction({ db: database.ctx.db, organizationId: organization.id }, async (tx) => {
+    await tx('pay_accounts')
+      .insert({ ...own, id: newId(), provider: 'sandbox' })
+      .onConflict(['organization_id', 'provider'])
+      .ignore();
+    const { id: account_id } = await tx('pay_accounts').first<{ id: string }>('id');
+    await tx('pay_payments').insert({ ...own, id, account_id, customer_id: 'x', currency: 'GBP', amount_minor: 1 });
+    await tx('pay_erp_documents').insert({ ...own, id: newId(), payment_id: id, kind: 'payment', external_id: id });
+    const returns = { success_url: 'x', cancel_url: 'x' };
+    await tx('pay_checkouts').insert({ ...own, ...returns, id: newId(), payment_id: id, title: 'x', expires_at: new Date() });
+  });
+  return id;
+}
+
 const connection = { accountId: '1234567', authentication: { method: 'oauth2', clientId: 'client' } };
 
 /** Of every group one reading and one writing operation; a group without an entry fails below. */
@@ -138,6 +155,8 @@ const groups: Partial<Record<RouteGroup, Pair>> = {
   'API Keys': { read: (api) => api('get', '/api-keys'), write: (api) => api('post', '/api-keys', { name: 'x' }) },
   // An agent on a version that is not there is refused, so a stored one is changed.
   Agents: { read: (api) => api('get', '/agents'), write: async (api) => api('patch', `/agents/${await agent()}`, { name: newId() }) },
+  // Nothing is synced here that could be paid, so a payment is tried again.
+  Pay: { read: (api) => api('get', '/pay/config'), write: async (api) => api('post', `/pay/payments/${await payment()}/retry-write-back`) },
 };
 
 const present = [...new Set(platformRoutes.filter(({ access }) => access !== 'public').map(({ group }) => group))];

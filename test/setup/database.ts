@@ -16,6 +16,8 @@ import { type TestServer, templateName } from './global.ts';
 
 export const testSettings: Settings = {
   publicUrl: 'http://127.0.0.1',
+  ownUrl: 'http://127.0.0.1:9',
+  sandbox: { laterMs: 10_000, payoutEveryMs: 86_400_000 },
   production: false,
   rateLimitPerMinute: 10_000,
   allowSignup: false,
@@ -62,6 +64,8 @@ export const testSettings: Settings = {
     reconcileEveryMs: 86_400_000,
     metadataMaxAgeMs: 86_400_000,
   },
+  // Nobody listens there: a test that pays says where.
+  stripe: { apiUrl: 'http://127.0.0.1:1', timeoutMs: 5_000, retries: 0 },
   oidc: null,
 };
 

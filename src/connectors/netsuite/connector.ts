@@ -10,6 +10,7 @@ import { erpError, inconsistent } from './errors.ts';
 import { type NetsuiteHttp, openNetsuiteHttp } from './http.ts';
 import { sharedLimiter } from './limiter.ts';
 import { readMetadata } from './metadata.ts';
+import { openPaymentWriter } from './payments.ts';
 import { countQuery, recordsQuery } from './queries.ts';
 import { definitionOf, planRead } from './read-plan.ts';
 import { type Pace, readRecords, scanRecords } from './records.ts';
@@ -59,6 +60,7 @@ function openAccount(outer: ConnectorCtx, settings: NetsuiteSettings, secrets: N
     },
     deletedSince: ({ recordType, since, signal }) => readDeletions(suiteql, definitionOf(recordType), since, signal),
     listIds: (request) => listIds(suiteql, request),
+    payments: openPaymentWriter(http, suiteql),
   };
 }
 

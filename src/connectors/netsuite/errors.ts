@@ -77,17 +77,19 @@ export function networkError(error: GuardedFetchError): ErpError {
 }
 
 /** The first of NetSuite's own error details, wherever the body is one; empty otherwise. */
-export function errorDetail(text: string): { code: string; detail: string } {
+export function errorDetail(text: string): { code: string; detail: string; path: string } {
   try {
     const body: unknown = JSON.parse(text);
     const details: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, 'o:errorDetails') : undefined;
     const first: unknown = Array.isArray(details) ? details[0] : undefined;
-    if (typeof first !== 'object' || first === null) return { code: '', detail: '' };
-    return { code: String(Reflect.get(first, 'o:errorCode') ?? ''), detail: String(Reflect.get(first, 'detail') ?? '').slice(0, 500) };
+    if (typeof first !== 'object' || first === null) return nothingTold;
+    const member = (name: string): string => String(Reflect.get(first, name) ?? '');
+    return { code: member('o:errorCode'), detail: member('detail').slice(0, 500), path: member('o:errorPath').slice(0, 200) };
   } catch {
-    return { code: '', detail: '' };
+    return nothingTold;
   }
 }
+const nothingTold = { code: '', detail: '', path: '' };
 
 /** `Retry-After` in seconds or as a date; undefined when absent or unreadable. */
 function retryAfter(response: GuardedResponse, now: Date): { retryAfterMs?: number } {

@@ -6,9 +6,10 @@ import { GuardedFetchError, type GuardedResponse } from '../../core/guarded-fetc
 import type { Authorizer } from './auth.ts';
 import { answerError, erpError, networkError } from './errors.ts';
 import type { Limiter } from './limiter.ts';
+import { writeError } from './write-errors.ts';
 
 export type NetsuiteRequest = {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'PATCH';
   /** Below `/services/rest/`, with its query. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -19,6 +20,8 @@ export type NetsuiteRequest = {
 export type NetsuiteHttp = {
   /** The parsed JSON of a 2xx answer. Rejects with ErpError, or with the signal's reason once that is aborted. */
   send(request: NetsuiteRequest): Promise<unknown>;
+  /** For what answers with no content: its Location, empty where there is none. Refusals are those of a write. */
+  write(request: NetsuiteRequest): Promise<string>;
 };
 
 type Parts = {
@@ -47,23 +50,35 @@ export function openNetsuiteHttp({ ctx, origin, authorizer, limiter }: Parts): N
     return (await attempt(request)).response;
   };
 
+  const exchange = async (request: NetsuiteRequest): Promise<GuardedResponse> => {
+    const startedMs = ctx.clock.monotonicMs();
+    const response = await limiter
+      .run(request.signal, () => attemptTwice(request))
+      .catch((error: unknown) => {
+        if (request.signal.aborted) throw request.signal.reason;
+        throw error instanceof GuardedFetchError ? networkError(error) : error;
+      });
+    const durationMs = Math.round(ctx.clock.monotonicMs() - startedMs);
+    const operation = response.headers['x-n-operationid'] ?? response.headers['x-netsuite-jobid'] ?? null;
+    ctx.log.debug({ method: request.method, path: request.path, status: response.status, durationMs, operation }, 'NetSuite answered');
+    return response;
+  };
+
   return {
     async send(request) {
-      const startedMs = ctx.clock.monotonicMs();
-      const response = await limiter
-        .run(request.signal, () => attemptTwice(request))
-        .catch((error: unknown) => {
-          if (request.signal.aborted) throw request.signal.reason;
-          throw error instanceof GuardedFetchError ? networkError(error) : error;
-        });
-      const durationMs = Math.round(ctx.clock.monotonicMs() - startedMs);
-      const operation = response.headers['x-n-operationid'] ?? response.headers['x-netsuite-jobid'] ?? null;
-      ctx.log.debug({ method: request.method, path: request.path, status: response.status, durationMs, operation }, 'NetSuite answered');
-      if (response.status < 200 || response.status > 299) throw answerError(response, ctx.clock.now());
+      const response = await exchange(request);
+      if (!isGood(response)) throw answerError(response, ctx.clock.now());
       return parseAnswer(response);
+    },
+    async write(request) {
+      const response = await exchange(request);
+      if (!isGood(response)) throw writeError(response, ctx.clock.now());
+      return response.headers['location'] ?? '';
     },
   };
 }
+
+const isGood = ({ status }: GuardedResponse): boolean => status >= 200 && status <= 299;
 
 function parseAnswer(response: GuardedResponse): unknown {
   try {

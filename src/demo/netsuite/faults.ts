@@ -14,6 +14,8 @@ export type Fault = {
   delayMs?: number;
   /** The connection ends in the middle of the body, or before any answer if there is none. */
   cut?: boolean;
+  /** The request is served and has its effect; its answer alone is put aside for this one. */
+  afterEffect?: boolean;
 };
 export type Faults = { inject(fault: Fault): void; clear(): void; handler: RequestHandler };
 
@@ -41,9 +43,23 @@ export function makeFaults(audit: Audit): Faults {
         await new Promise((resolve) => {
           setTimeout(resolve, fault.delayMs);
         });
-      answer(response, fault);
+      if (!fault.afterEffect) return answer(response, fault);
+      insteadOfAnswer(response, () => answer(response, fault));
+      next();
     },
   };
+}
+
+/** Answers here are told by a single `end`. */
+function insteadOfAnswer(response: Response, answerOtherwise: () => void): void {
+  const { end } = response;
+  response.end = (() => {
+    response.end = end;
+    response.removeHeader('location');
+    response.removeHeader('content-encoding');
+    answerOtherwise();
+    return response;
+  }) as typeof end;
 }
 
 function answer(response: Response, fault: Fault): void {

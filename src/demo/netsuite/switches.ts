@@ -19,6 +19,10 @@ export type Switches = {
   challengesTba: boolean;
   /** `POST invoice/{id}/!transform/customerPayment` works. */
   transformsInvoiceToPayment: boolean;
+  /** YYYY-MM-DD: the books are closed through this day, so that no transaction on such a day can be made, changed or deleted. */
+  booksClosedThrough: string | null;
+  /** Ids of customers for whom no transaction can be made. */
+  customersOnHold: readonly string[];
 };
 
 const USUAL: Switches = {
@@ -31,6 +35,8 @@ const USUAL: Switches = {
   locksAfterFailures: false,
   challengesTba: false,
   transformsInvoiceToPayment: false,
+  booksClosedThrough: null,
+  customersOnHold: [],
 };
 
 export const makeSwitches = (given: Partial<Switches> = {}): Switches => ({ ...USUAL, ...given });

@@ -56,6 +56,10 @@ export const lockDomain = async (tx: Tx, organizationId: string, id: string): Pr
 export const lockDomainsOf = (tx: Tx, organizationId: string) =>
   tx('organizations').where({ id: organizationId }).forNoKeyUpdate().first('id');
 
+/** Those that are proven to be the organization's own. */
+export const verifiedHostnames = async (tx: Tx, organizationId: string): Promise<string[]> =>
+  tx('domains').where({ organization_id: organizationId, status: 'verified' }).pluck<string[]>('hostname');
+
 export async function countDomains(tx: Tx, organizationId: string): Promise<number> {
   const [row] = await tx('domains').where({ organization_id: organizationId }).count<{ count: string }[]>({ count: '*' });
   return Number(row?.count ?? 0);

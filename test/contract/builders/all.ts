@@ -6,6 +6,7 @@ import { apiSchemaBuilders } from './api-schemas.ts';
 import { domainBuilders } from './domains.ts';
 import { netsuiteBuilders } from './netsuite.ts';
 import { invitedBuilders, organizationBuilders } from './organizations.ts';
+import { payBuilders } from './pay.ts';
 import { portalBuilders } from './portal.ts';
 import { subscriptionBuilders } from './subscriptions.ts';
 import { syncBuilders } from './syncs.ts';
@@ -28,4 +29,5 @@ export const builderGroups: readonly BuilderGroup[] = [
   apiSchemaBuilders,
   agentBuilders,
   portalBuilders,
+  payBuilders,
 ];

@@ -23,7 +23,15 @@ beforeAll(async () => {
   shop = await openShop({}, { transaction: transactions, transactionline: lines });
   await shop.account.setBusinessTime(new Date('2011-07-05T10:00:00Z'));
 });
-afterEach(() => shop.account.setSwitches({ paymentTouchesInvoice: true, transformsInvoiceToPayment: false, statusFilter: 'letter' }));
+afterEach(() =>
+  shop.account.setSwitches({
+    paymentTouchesInvoice: true,
+    transformsInvoiceToPayment: false,
+    statusFilter: 'letter',
+    booksClosedThrough: null,
+    customersOnHold: [],
+  }),
+);
 afterAll(() => shop.close());
 
 const one = async (q: string) => (await shop.rows(q))[0];
@@ -31,7 +39,7 @@ const invoice = (id: string | number) =>
   one(
     `SELECT status, foreignamountpaid AS paid, foreignamountunpaid AS unpaid, TO_CHAR(lastmodifieddate, 'MM-DD') AS changed FROM transaction WHERE id = ${id}`,
   );
-const apply = (...docs: [doc: number, amount?: number][]) => ({
+const apply = (...docs: [doc: number, amount?: number | undefined][]) => ({
   items: docs.map(([doc, amount]) => ({ doc: { id: String(doc) }, apply: true, ...(amount === undefined ? {} : { amount }) })),
 });
 const pay = (body: object) => shop.send('POST', 'record/v1/customerPayment', { customer: { id: '1' }, ...body });
@@ -161,6 +169,83 @@ describe('PATCH customerPayment', () => {
     expect((await patch({ memo: 'noted' })).status).toBe(204);
     expect((await shop.get(`record/v1/customerPayment/${id}`)).body).toMatchObject({ memo: 'noted', payment: 40, applied: 7 });
     await remove(id);
+  });
+});
+
+describe('POST customerRefund', () => {
+  const refund = (doc: string, amount?: number, body: object = {}) =>
+    shop.send('POST', 'record/v1/customerRefund', {
+      customer: { id: '1' },
+      account: { id: '7' },
+      apply: apply([Number(doc), amount]),
+      ...body,
+    });
+  const amounts = async (id: string) => {
+    const { body } = await shop.get(`record/v1/customerPayment/${id}`);
+    return [body['payment'], body['applied'], body['unapplied']];
+  };
+
+  it('gives back what is not applied, and no more of it', async () => {
+    const payment = idOf(await pay({ payment: 40, apply: apply([101, 30.1]) }));
+    const appliesTooMuch = `The amount applied to the transaction ${payment} exceeds what is due on it.`;
+    expect(detailOf(await refund(payment, 10))[1]).toContain(appliesTooMuch);
+    const first = idOf(await refund(payment, 4, { externalId: 'refund-1', memo: 'a part' }));
+    expect(await amounts(payment)).toEqual([40, 34.1, 5.9]);
+    const { body } = await shop.get('record/v1/customerRefund/eid:refund-1?expandSubResources=true');
+    expect(body).toMatchObject({ id: first, total: 4, customer: { id: '1' }, account: { id: '7' } });
+    expect(body['apply']).toMatchObject({ items: [{ doc: { id: payment, refName: `Payment #PYMT${payment}` }, amount: 4 }] });
+    expect(detailOf(await refund(payment, 1, { externalId: 'refund-1' }))[1]).toContain('already exists');
+    expect(detailOf(await remove(payment))[1]).toContain('linked to by one or more');
+    const back = { apply: { items: [{ doc: { id: '101' }, apply: false }] } };
+    expect((await shop.send('PATCH', `record/v1/customerPayment/${payment}`, back)).status).toBe(204);
+    expect([await amounts(payment), await invoice(101)]).toMatchObject([[40, 4, 36], { unpaid: '30.1', status: 'A' }]);
+    const second = idOf(await refund(payment));
+    expect([await amounts(payment), (await shop.get(`record/v1/customerRefund/${second}`)).body['total']]).toEqual([[40, 40, 0], 36]);
+    expect(detailOf(await pay({ payment: 1, apply: apply([Number(payment), 1]) }))[1]).toContain('is not an open invoice');
+    expect(detailOf(await refund('101', 1))[1]).toContain('is not an open payment or credit memo');
+    expect(detailOf(await refund(payment, undefined, { account: null }))[1]).toContain('Please enter value(s) for: Account');
+    for (const id of [first, second]) expect((await shop.send('DELETE', `record/v1/customerRefund/${id}`)).status).toBe(204);
+    expect(await amounts(payment)).toEqual([40, 0, 40]);
+    await remove(payment);
+  });
+});
+
+describe('what the state of the books forbids', () => {
+  it('closed days, customers on hold, inactive customers', async () => {
+    const id = idOf(await pay({ payment: 5, tranDate: '2011-07-04', apply: apply([110, 5]) }));
+    shop.account.setSwitches({ booksClosedThrough: '2011-07-04' });
+    const closed = expect.stringContaining('in an accounting period that is closed');
+    expect(detailOf(await pay({ payment: 5, tranDate: '2011-07-04' }))[1]).toEqual(closed);
+    expect(detailOf(await shop.send('PATCH', `record/v1/customerPayment/${id}`, { memo: 'late' }))[1]).toEqual(closed);
+    expect(detailOf(await remove(id))[1]).toEqual(closed);
+    // The invoice's own day is closed as well; being paid is no change of it.
+    const open = idOf(await pay({ payment: 5, apply: apply([101, 5]) }));
+    expect(detailOf(await shop.send('PATCH', `record/v1/customerPayment/${open}`, { tranDate: '2011-07-01' }))[1]).toEqual(closed);
+    shop.account.setSwitches({ booksClosedThrough: null, customersOnHold: ['1'] });
+    expect(detailOf(await pay({ payment: 5 }))[1]).toContain('is on credit hold');
+    shop.account.setSwitches({ customersOnHold: [] });
+    await shop.send('PATCH', 'record/v1/customer/1', { isInactive: true });
+    expect(detailOf(await pay({ payment: 5 }))[1]).toContain('is inactive');
+    await shop.send('PATCH', 'record/v1/customer/1', { isInactive: false });
+    for (const each of [id, open]) expect((await remove(each)).status).toBe(204);
+  });
+});
+
+describe('an answer that is lost after the effect', () => {
+  it('is cut or another one, and the payment is there', async () => {
+    const fault = { path: /customerPayment$/, times: 1, afterEffect: true };
+    shop.account.injectFault({ ...fault, status: 500, cut: true });
+    await expect(pay({ payment: 5, externalId: 'lost' })).rejects.toThrow('fetch failed');
+    shop.account.injectFault({ ...fault, status: 503, body: 'later' });
+    expect(await pay({ payment: 6, externalId: 'lost-2' }).catch((error: unknown) => String(error))).toContain('SyntaxError');
+    for (const [externalId, payment] of [
+      ['lost', 5],
+      ['lost-2', 6],
+    ] as const) {
+      const { body } = await shop.get(`record/v1/customerPayment/eid:${externalId}`);
+      expect(body).toMatchObject({ payment, unapplied: payment });
+      await remove(String(body['id']));
+    }
   });
 });
 

@@ -31,6 +31,7 @@ describe('GET metadata-catalog', () => {
       'invoice',
       'creditMemo',
       'customerPayment',
+      'customerRefund',
       'salesOrder',
       'journalEntry',
       'currency',
@@ -75,10 +76,10 @@ describe('GET metadata-catalog', () => {
     });
   });
 
-  // As on a real account, some references lead nowhere: there are no accounts and no customer statuses here.
+  // As on a real account, some references lead nowhere: there are no accounts, customer statuses and payment methods here.
   it('describes every type it lists and nearly everything these refer to', async () => {
     const accept = { accept: 'application/schema+json' };
-    const seen = new Set<string>(['account', 'customerStatus']);
+    const seen = new Set<string>(['account', 'customerStatus', 'paymentMethod']);
     const visit = async (name: string): Promise<void> => {
       if (seen.has(name)) return;
       seen.add(name);

@@ -21,14 +21,15 @@ CREATE TABLE ledger.transaction (id bigint NOT NULL, tranid text NOT NULL, type 
   currency bigint NOT NULL, exchangerate numeric NOT NULL, posting text NOT NULL, foreigntotal numeric NOT NULL,
   createddate timestamptz NOT NULL, lastmodifieddate timestamptz NOT NULL,
   duedate date, closedate date, status text, foreignamountpaid numeric, foreignamountunpaid numeric,
-  externalid text, memo text, otherrefnum text, account bigint, shipdate date, iswritten boolean NOT NULL DEFAULT false);
+  externalid text, memo text, otherrefnum text, account bigint, undepfunds text, paymentmethod bigint, shipdate date, iswritten boolean NOT NULL DEFAULT false);
 COMMENT ON COLUMN ledger.transaction.iswritten IS 'made through the record service: settled by what is applied to it there, not by rule';
 CREATE TABLE ledger.transactionline (uniquekey bigint NOT NULL, id bigint NOT NULL, transaction bigint NOT NULL, linesequencenumber bigint NOT NULL,
   item bigint, memo text, quantity numeric, rate numeric, netamount numeric, mainline text NOT NULL, taxline text NOT NULL,
   linelastmodifieddate timestamptz NOT NULL, createdfrom bigint);
 CREATE TABLE ledger.application (invoice bigint NOT NULL, credit bigint, amount numeric NOT NULL, appliedon date NOT NULL,
   linkedat timestamptz NOT NULL, isbyrule boolean NOT NULL DEFAULT true);
-COMMENT ON COLUMN ledger.application.credit IS 'the credit memo or payment; null: money received, of which there is no transaction';
+COMMENT ON COLUMN ledger.application.invoice IS 'what is paid; of a refund: the payment or credit memo whose money goes back';
+COMMENT ON COLUMN ledger.application.credit IS 'the credit memo, payment or refund; null: money received, of which there is no transaction';
 CREATE TABLE ledger.deletedrecord (recordid bigint NOT NULL, recordtypeid bigint, scriptid text, name text, type text, context text,
   deletedby bigint, deleteddate timestamptz NOT NULL, iscustomlist text, iscustomrecord text, iscustomtransaction text);
 CREATE TABLE ledger.customfield (internalid bigint, scriptid text, name text, fieldtype text, fieldvaluetype text);
@@ -45,7 +46,7 @@ CREATE TABLE ledger.currency (id bigint PRIMARY KEY, name text, symbol text, dis
 CREATE TABLE ledger.transactiontype (code text PRIMARY KEY, label text, recordtype text, abbreviation text);
 INSERT INTO ledger.transactiontype VALUES ('CustInvc', 'Invoice', 'invoice', 'INV'), ('CustCred', 'Credit Memo', 'creditmemo', 'CREDMEM'),
   ('Journal', 'Journal', 'journalentry', 'GENJRNL'), ('CustPymt', 'Payment', 'customerpayment', 'PYMT'),
-  ('SalesOrd', 'Sales Order', 'salesorder', 'SALESORD');
+  ('SalesOrd', 'Sales Order', 'salesorder', 'SALESORD'), ('CustRfnd', 'Customer Refund', 'customerrefund', 'CUSTRFND');
 CREATE TABLE ledger.transactionstatus (id text, name text, fullname text, trantype text, PRIMARY KEY (trantype, id));
 INSERT INTO ledger.transactionstatus SELECT s.id, s.name, k.label || ' : ' || s.name, k.code
   FROM (VALUES ('CustInvc', 'A', 'Open'), ('CustInvc', 'B', 'Paid In Full'), ('CustCred', 'A', 'Open'), ('CustCred', 'B', 'Fully Applied'),

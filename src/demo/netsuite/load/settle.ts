@@ -7,8 +7,10 @@ type Scope = 'all' | 'some';
 const inScope = (scope: Scope, alias: string): string =>
   scope === 'all' ? 'TRUE' : `(${alias}.entity = ANY($1) OR ${alias}.id = ANY($2))`;
 
-const APPLIED_EXPRESSLY = (side: 'invoice' | 'credit'): string =>
-  `(SELECT ${side} AS id, sum(amount) AS amount FROM ledger.application WHERE NOT isbyrule GROUP BY ${side})`;
+/** A credit memo may be on both sides: applied to an invoice, and refunded. */
+const APPLIED_EXPRESSLY = `(SELECT id, sum(amount) AS amount FROM
+  (SELECT invoice AS id, amount FROM ledger.application WHERE NOT isbyrule
+   UNION ALL SELECT credit, amount FROM ledger.application WHERE NOT isbyrule) side GROUP BY id)`;
 
 /** What is applied to each transaction `t` in scope so far. A join over all of them, or a look-up for each of a few. */
 const joinApplied = (scope: Scope): string =>
@@ -22,7 +24,7 @@ INSERT INTO ledger.application (invoice, credit, amount, appliedon, linkedat)
 WITH document AS (
   SELECT t.id, t.type, t.entity, t.trandate, t.createddate, abs(t.foreigntotal) - COALESCE(x.amount, 0) AS amount
   FROM ledger.transaction t
-  LEFT JOIN (SELECT * FROM ${APPLIED_EXPRESSLY('invoice')} i UNION ALL SELECT * FROM ${APPLIED_EXPRESSLY('credit')} c) x ON x.id = t.id
+  LEFT JOIN ${APPLIED_EXPRESSLY} x ON x.id = t.id
   WHERE t.entity IS NOT NULL AND NOT t.iswritten AND ${inScope(scope, 't')}
     AND ((t.type = 'CustInvc' AND t.foreigntotal > 0) OR (t.type = 'CustCred' AND t.foreigntotal < 0))
 ), stretch AS (
@@ -49,12 +51,12 @@ const TOUCH = `, lastmodifieddate = CASE WHEN d.formerstatus IS NULL OR t.type =
 const settle = (scope: Scope): string => `
 WITH scoped AS (
   SELECT t.* FROM ledger.transaction t WHERE t.type IN ('CustInvc', 'CustCred', 'CustPymt') AND ${inScope(scope, 't')}
-), applied AS (
-  SELECT s.id, sum(a.amount) AS amount, max(a.appliedon) AS lastapplied
-  FROM scoped s JOIN ledger.application a ON a.invoice = s.id GROUP BY s.id
+), used AS (
+  SELECT s.id, a.amount * sign(s.foreigntotal) AS amount, a.appliedon FROM scoped s JOIN ledger.application a ON a.invoice = s.id
   UNION ALL
-  SELECT s.id, sum(a.amount) * sign(s.foreigntotal), max(a.appliedon)
-  FROM scoped s JOIN ledger.application a ON a.credit = s.id GROUP BY s.id, s.foreigntotal
+  SELECT s.id, a.amount * sign(s.foreigntotal), a.appliedon FROM scoped s JOIN ledger.application a ON a.credit = s.id
+), applied AS (
+  SELECT id, sum(amount) AS amount, max(appliedon) AS lastapplied FROM used GROUP BY id
 ), settled AS (
   SELECT s.id, COALESCE(a.amount, 0) AS paid, s.foreigntotal - COALESCE(a.amount, 0) AS unpaid,
     COALESCE(a.lastapplied, s.trandate) AS lastapplied, s.status AS formerstatus

@@ -3,7 +3,7 @@ import type { RecordType } from './record-types.ts';
 import { missingValues, REFUSED } from './refusals.ts';
 import type { Values, WriteBody } from './write-body.ts';
 
-const PREFIX: Record<string, string> = { CustInvc: 'INV', CustCred: 'CM', CustPymt: 'PYMT', SalesOrd: 'SO' };
+const PREFIX: Record<string, string> = { CustInvc: 'INV', CustCred: 'CM', CustPymt: 'PYMT', CustRfnd: 'REF', SalesOrd: 'SO' };
 const DAYS_TO_PAY = 30;
 
 export function requireValues(type: RecordType, values: Values, body: WriteBody): void {
@@ -20,6 +20,7 @@ export function requireValues(type: RecordType, values: Values, body: WriteBody)
     missing.push(...names.flatMap(([column = '', title = '']) => (isMissing(column) ? [title] : [])));
   }
   if (type.transactionType === 'CustPymt' && isMissing('foreigntotal') && !body.apply?.length) missing.push('Payment Amount');
+  if (type.transactionType === 'CustRfnd' && !body.apply?.length) missing.push('Apply');
   if (missing.length > 0) throw missingValues(missing);
   if (type.lines && !body.lines?.length) throw REFUSED.noLines();
 }

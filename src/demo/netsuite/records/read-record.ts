@@ -31,19 +31,19 @@ export async function readLines(client: PoolClient, type: RecordType, id: string
   return rows.map((row) => ({ links: [], ...writeProperties(properties, row, origin, isNegated === false) }));
 }
 
-/** The invoices that a payment or credit memo is applied to. */
+/** The invoices that a payment or credit memo is applied to, or the payments and credit memos that a refund gives back. */
 export async function readApplications(client: PoolClient, id: string, origin: string): Promise<RecordBody[]> {
-  const { rows } = await client.query<{ doc: string; name: string; amount: string }>({
-    text: `SELECT n.previousdoc AS doc, t.trandisplayname AS name, trim_scale(sum(n.foreignamount)) AS amount FROM suiteql.nexttransactionlinelink n
-      JOIN suiteql."transaction" t ON t.id = n.previousdoc WHERE n.nextdoc = $1 AND n.linktype = 'Payment' GROUP BY 1, 2 ORDER BY 1`,
+  const { rows } = await client.query<{ doc: string; kind: string; name: string; amount: string }>({
+    text: `SELECT n.previousdoc AS doc, t.recordtype AS kind, t.trandisplayname AS name, trim_scale(sum(n.foreignamount)) AS amount FROM suiteql.nexttransactionlinelink n
+      JOIN suiteql."transaction" t ON t.id = n.previousdoc WHERE n.nextdoc = $1 AND n.linktype = 'Payment' GROUP BY 1, 2, 3 ORDER BY 1`,
     values: [id],
     types: asText,
   });
-  return rows.map(({ doc, name, amount }, index) => ({
+  return rows.map(({ doc, kind, name, amount }, index) => ({
     links: [],
     line: index + 1,
     apply: true,
-    doc: { links: [{ rel: 'self', href: `${origin}/services/rest/record/v1/invoice/${doc}`, method: 'GET' }], id: doc, refName: name },
+    doc: { links: [{ rel: 'self', href: `${origin}/services/rest/record/v1/${kind}/${doc}`, method: 'GET' }], id: doc, refName: name },
     amount: Number(amount),
   }));
 }

@@ -11,8 +11,8 @@ export type RecordType = {
   properties: readonly Property[];
   /** Its lines, of which `isNegated` tells the sign in the books. */
   lines?: { isNegated: boolean; properties: readonly Property[] };
-  /** Whether it has a sublist `apply` of invoices that it pays. */
-  applies?: boolean;
+  /** The types in its sublist `apply`, of which it pays some: invoices, or what a refund gives back. */
+  applies?: readonly string[];
 };
 
 const ID = property('id', 'Internal ID', 'string', 'id');
@@ -128,7 +128,7 @@ export const RECORD_TYPES: readonly RecordType[] = [
     table: 'transaction',
     transactionType: 'CustCred',
     lines: { isNegated: false, properties: LINE_PROPERTIES },
-    applies: true,
+    applies: ['CustInvc'],
     properties: [
       ...TRANSACTION,
       customerOf('entity'),
@@ -144,7 +144,7 @@ export const RECORD_TYPES: readonly RecordType[] = [
     title: 'Customer Payment',
     table: 'transaction',
     transactionType: 'CustPymt',
-    applies: true,
+    applies: ['CustInvc'],
     properties: [
       ...TRANSACTION,
       customerOf('customer'),
@@ -154,7 +154,22 @@ export const RECORD_TYPES: readonly RecordType[] = [
       property('applied', 'Applied', 'number', 'foreignamountpaid'),
       property('unapplied', 'Unapplied', 'number', 'foreignamountunpaid'),
       property('account', 'Account', 'reference', 'account', { to: 'account', writes: 'always' }),
+      property('undepFunds', 'Undeposited Funds', 'boolean', 'undepfunds', { writes: 'always' }),
       property('checkNumber', 'Check Number', 'string', 'otherrefnum', { writes: 'always' }),
+    ],
+  },
+  {
+    name: 'customerRefund',
+    title: 'Customer Refund',
+    table: 'transaction',
+    transactionType: 'CustRfnd',
+    applies: ['CustPymt', 'CustCred'],
+    properties: [
+      ...TRANSACTION,
+      customerOf('customer'),
+      property('total', 'Total', 'number', 'foreigntotal'),
+      property('account', 'Account', 'reference', 'account', { to: 'account', writes: 'always', isRequired: true }),
+      property('paymentMethod', 'Refund Method', 'reference', 'paymentmethod', { to: 'paymentMethod', writes: 'always' }),
     ],
   },
   {

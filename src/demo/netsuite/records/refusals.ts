@@ -62,8 +62,11 @@ export const REFUSED = {
   hasDependents: () => userError('This record cannot be deleted because it has dependent records.'),
   isLinked: () => userError('This transaction cannot be deleted because it is linked to by one or more transactions.'),
   lessThanApplied: () => userError('The total of this transaction cannot be less than what is applied to it.'),
-  notOpen: (doc: string) => userError(`The transaction ${doc} is not an open invoice of this customer.`),
+  notOpen: (doc: string, what = 'invoice') => userError(`The transaction ${doc} is not an open ${what} of this customer.`),
   appliesTooMuch: (doc: string) => userError(`The amount applied to the transaction ${doc} exceeds what is due on it.`),
   paysTooMuch: () => userError('The amounts applied exceed the amount of this transaction.'),
+  periodClosed: () => userError('The date of this transaction is in an accounting period that is closed.'),
+  inactive: () => userError('The customer of this transaction is inactive.'),
+  onHold: () => userError('The customer of this transaction is on credit hold.'),
   noTransform: (to: string) => userError(`This record cannot be transformed to ${to}.`),
 };

@@ -1,5 +1,5 @@
-// What a payment or credit memo is applied to. Each line sets the amount on one invoice; `apply: false` takes it back. Whether the
-// sums are right is decided by the books, after they have been reckoned anew.
+// What a payment or credit memo is applied to, and what a refund gives back. Each line sets the amount on one invoice, or on one payment
+// or credit memo; `apply: false` takes it back. Whether the sums are right is decided by the books, after they have been reckoned anew.
 
 import { APPLY_PROPERTIES, type Property } from './property.ts';
 import { resolve } from './references.ts';
@@ -9,40 +9,44 @@ import type { Change } from './write-record.ts';
 
 const DOC = APPLY_PROPERTIES.find(({ name }) => name === 'doc') as Property;
 
-/** A payment whose amount isn't given is as much as it applies. */
-export async function applyToInvoices(change: Change, lines: readonly WrittenLine[], hasAmount: boolean): Promise<void> {
+/** A payment whose amount isn't given is as much as it applies, and so is every refund. */
+export async function applyLines(change: Change, lines: readonly WrittenLine[], hasAmount: boolean): Promise<void> {
   const { client, type, id, replaces } = change;
   if (replaces.has('apply')) await client.query('DELETE FROM ledger.application WHERE credit = $1 AND NOT isbyrule', [id]);
   for (const line of lines) await applyLine(change, line);
-  if (type.transactionType === 'CustPymt' && !hasAmount) {
+  const isRefund = type.transactionType === 'CustRfnd';
+  if (isRefund || (type.transactionType === 'CustPymt' && !hasAmount)) {
     await client.query(
       `UPDATE ledger.transaction SET foreigntotal = (SELECT COALESCE(sum(amount), 0) FROM ledger.application WHERE credit = $1)
-       WHERE id = $1 AND foreigntotal = 0`,
-      [id],
+       WHERE id = $1 AND (foreigntotal = 0 OR $2)`,
+      [id, isRefund],
     );
   }
 }
 
 async function applyLine(change: Change, { values, path }: WrittenLine): Promise<void> {
-  const { client, id, now } = change;
+  const { client, type, id, now } = change;
   const named = values.get('previousdoc');
   if (typeof named !== 'string') throw missingValues([DOC.title]);
   const doc = await resolve(client, DOC, named, `${path}.doc`);
   await client.query('DELETE FROM ledger.application WHERE credit = $1 AND invoice = $2 AND NOT isbyrule', [id, doc]);
   if (values.get('apply') === 'F') return;
-  // A payment without an amount of its own will be as much as it applies.
+  // A payment without an amount of its own, and a refund, will be as much as they apply.
   const { rows } = await client.query<{ amount: string; isopen: boolean; ispositive: boolean; fits: boolean }>(
     `SELECT g.amount::text, o.due > 0 AS isopen, g.amount > 0 AS ispositive, g.amount <= o.due AS fits
      FROM ledger.transaction i
      JOIN ledger.transaction p ON p.id = $2 AND p.entity = i.entity AND p.currency = i.currency
-     CROSS JOIN LATERAL (SELECT i.foreigntotal - COALESCE((SELECT sum(amount) FROM ledger.application WHERE invoice = i.id), 0) AS due,
-       abs(p.foreigntotal) - COALESCE((SELECT sum(amount) FROM ledger.application WHERE credit = p.id), 0) AS left) o
-     CROSS JOIN LATERAL (SELECT COALESCE($3::numeric, CASE WHEN p.foreigntotal = 0 THEN o.due ELSE LEAST(o.due, o.left) END) AS amount) g
-     WHERE i.id = $1 AND i.type = 'CustInvc'`,
-    [doc, id, values.get('foreignamount') ?? null],
+     CROSS JOIN LATERAL (SELECT
+       i.foreigntotal * CASE i.type WHEN 'CustCred' THEN -1 ELSE 1 END
+         - COALESCE((SELECT sum(amount) FROM ledger.application WHERE invoice = i.id OR credit = i.id), 0) AS due,
+       abs(p.foreigntotal) - COALESCE((SELECT sum(amount) FROM ledger.application WHERE credit = p.id OR invoice = p.id), 0) AS left) o
+     CROSS JOIN LATERAL (SELECT COALESCE($3::numeric,
+       CASE WHEN p.foreigntotal = 0 OR p.type = 'CustRfnd' THEN o.due ELSE LEAST(o.due, o.left) END) AS amount) g
+     WHERE i.id = $1 AND i.type = ANY($4)`,
+    [doc, id, values.get('foreignamount') ?? null, type.applies ?? []],
   );
   const [open] = rows;
-  if (!open?.isopen) throw REFUSED.notOpen(doc);
+  if (!open?.isopen) throw REFUSED.notOpen(doc, type.transactionType === 'CustRfnd' ? 'payment or credit memo' : 'invoice');
   if (!open.ispositive) throw invalidValue(open.amount, `${path}.amount`, 'amount');
   if (!open.fits) throw REFUSED.appliesTooMuch(doc);
   await client.query(
@@ -56,7 +60,7 @@ async function applyLine(change: Change, { values, path }: WrittenLine): Promise
 export async function checkApplied({ client, type, id }: Change): Promise<void> {
   const { rows } = await client.query<{ isover: boolean; total: string; isempty: boolean }>(
     `SELECT COALESCE(sum(a.amount), 0) > abs(t.foreigntotal) AS isover, t.foreigntotal::text AS total,
-       t.type = 'CustPymt' AND t.foreigntotal <= 0 AS isempty
+       t.type IN ('CustPymt', 'CustRfnd') AND t.foreigntotal <= 0 AS isempty
      FROM ledger.transaction t LEFT JOIN ledger.application a ON a.invoice = t.id OR a.credit = t.id WHERE t.id = $1 GROUP BY t.foreigntotal, t.type`,
     [id],
   );

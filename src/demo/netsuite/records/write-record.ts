@@ -9,7 +9,8 @@ import { defaultsFor, requireValues } from './defaults.ts';
 import type { RecordType } from './record-types.ts';
 import { checkReferences, findByExternalId } from './references.ts';
 import { noInstance, REFUSED } from './refusals.ts';
-import { applyToInvoices, checkApplied } from './write-applications.ts';
+import { refuseChange, refuseClosed, refuseOwner } from './refuse-by-state.ts';
+import { applyLines, checkApplied } from './write-applications.ts';
 import type { Values, WriteBody } from './write-body.ts';
 import { writeLines } from './write-lines.ts';
 
@@ -19,7 +20,7 @@ export type Change = { client: PoolClient; type: RecordType; id: string; now: Da
 export type WriteTarget = { type: RecordType; id: string };
 
 const CASTS = new Map([
-  ...['id', 'entity', 'currency', 'account', 'entitystatus'].map((column) => [column, 'bigint'] as const),
+  ...['id', 'entity', 'currency', 'account', 'paymentmethod', 'entitystatus'].map((column) => [column, 'bigint'] as const),
   ...['foreigntotal', 'exchangerate', 'creditlimit', 'baseprice'].map((column) => [column, 'numeric'] as const),
   ...['trandate', 'duedate', 'shipdate'].map((column) => [column, 'date'] as const),
   ...['datecreated', 'createddate', 'lastmodifieddate'].map((column) => [column, 'timestamptz'] as const),
@@ -41,6 +42,8 @@ export function createRecord(
     const { rows } = await client.query<{ id: string }>(`SELECT nextval('ledger.${sequenceOf(type)}') AS id`);
     const id = rows[0]?.id ?? '';
     const row = new Map([...defaultsFor(type, id, now, values, settings.timeZone), ...values]);
+    await refuseOwner(client, type, row.get('entity'), settings.switches);
+    refuseClosed(type, row.get('trandate'), settings.switches);
     row.delete('subsidiary'); // there is but one
     const columns = [...row.keys()];
     await client.query(
@@ -63,6 +66,7 @@ export function changeRecord(
 ): Promise<void> {
   return change(settings, async (client, now) => {
     await requireRecord(client, type, id);
+    await refuseChange(client, { type, id }, body.values.get('trandate'), settings.switches);
     const checked = await checkReferences(client, type, body.values);
     const values = new Map([...checked].filter(([column]) => type.properties.some((p) => p.column === column && p.writes === 'always')));
     await checkExternalId(client, type, values, id);
@@ -79,6 +83,7 @@ export function changeRecord(
 export function removeRecord(settings: WriteSettings, { type, id }: WriteTarget): Promise<void> {
   return change(settings, async (client, now) => {
     await requireRecord(client, type, id);
+    await refuseChange(client, { type, id }, null, settings.switches);
     await requireUnused(client, type, id);
     const nameColumn = { customer: 'entityid', item: 'itemid' }[type.table] ?? 'tranid';
     await client.query(
@@ -135,7 +140,7 @@ async function writeParts(change: Change, body: WriteBody, settings: WriteSettin
   const { client, type, id, now } = change;
   if (type.transactionType === undefined) return;
   if (body.lines) await writeLines(change, body.lines);
-  if (body.apply) await applyToInvoices(change, body.apply, body.values.has('foreigntotal'));
+  if (body.apply) await applyLines(change, body.apply, body.values.has('foreigntotal'));
   await settleSome(client, await customersOf(client, id), [id], touch(settings, now));
   await checkApplied(change);
 }

@@ -1,0 +1,16 @@
+// When the sandbox pays out. Windows are counted from the epoch, so that a daily one ends at midnight UTC.
+
+const dayMs = 86_400_000;
+
+/** The end of the window that holds the instant. */
+export const windowEnd = (at: Date, everyMs: number): Date => new Date((Math.floor(at.getTime() / everyMs) + 1) * everyMs);
+
+/** The first Monday to Friday after the day (UTC) of the instant, as YYYY-MM-DD. */
+export function nextBankingDay(at: Date): string {
+  const day = new Date(at.getTime() + dayMs);
+  while (day.getUTCDay() % 6 === 0) day.setTime(day.getTime() + dayMs);
+  return day.toISOString().slice(0, 10);
+}
+
+/** How long a payout of such windows stays PENDING. */
+export const pendingMs = (everyMs: number): number => Math.ceil(everyMs / 24);

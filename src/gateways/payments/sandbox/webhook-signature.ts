@@ -1,0 +1,34 @@
+// How the sandbox signs what it tells: HMAC-SHA256 over the second of sending and the raw body, `t=<seconds>,v1=<hex>`. The secret is an
+// account's own and is derived from the service's key, so nobody has to keep or enter it.
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { Ctx } from '../../../core/ctx.ts';
+import { ProviderError } from '../provider.ts';
+
+export const signatureHeader = 'sandbox-signature';
+/** A signature that is older, or further ahead, may be a replay. */
+const windowSeconds = 300;
+
+type Signer = Pick<Ctx, 'clock' | 'keyring'>;
+
+const nowSeconds = ({ clock }: Signer): number => Math.floor(clock.now().getTime() / 1000);
+
+const digest = ({ keyring }: Signer, accountId: string, seconds: number, rawBody: Buffer): Buffer =>
+  createHmac('sha256', keyring.sign('webhook', `sandbox:${accountId}`))
+    .update(`${seconds}.`)
+    .update(rawBody)
+    .digest();
+
+export function signWebhook(ctx: Signer, accountId: string, rawBody: Buffer): string {
+  const seconds = nowSeconds(ctx);
+  return `t=${seconds},v1=${digest(ctx, accountId, seconds, rawBody).toString('hex')}`;
+}
+
+/** Throws ProviderError('bad-signature') unless the header signs this body for this account, within the last five minutes. */
+export function checkWebhook(ctx: Signer, accountId: string, rawBody: Buffer, header: string | undefined): void {
+  const [, seconds = '', hex = ''] = /^t=(\d{1,12}),v1=([0-9a-f]{64})$/.exec(header ?? '') ?? [];
+  const given = Buffer.from(hex, 'hex');
+  const made = digest(ctx, accountId, Number(seconds), rawBody);
+  const isFresh = Math.abs(nowSeconds(ctx) - Number(seconds)) <= windowSeconds;
+  if (given.length !== made.length || !timingSafeEqual(given, made) || !isFresh)
+    throw new ProviderError('bad-signature', 'The signature does not fit');
+}

@@ -1,0 +1,203 @@
+// The page on which a payer approves or declines a payment at the sandbox, the built-in payment provider. Test cards are chosen by name:
+// there is no field that a card number could be typed into. The token in the address is the only right; it stays out of the request log.
+// No script, no cookie; the page leads to the two addresses that came with the checkout and nowhere else.
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import express, { type Request, type RequestHandler, type Response, Router } from 'express';
+import type { Ctx } from '../core/ctx.ts';
+import { escapeHtml } from '../core/escape-html.ts';
+import { readAsset, serveAssets, versionOf } from './static-page.ts';
+
+/** Amounts are decimal text; addresses are those of the checkout. */
+type Session = {
+  readonly payee: string;
+  readonly title: string;
+  readonly items: readonly { readonly label: string; readonly amount: string }[];
+  readonly amount: string;
+  readonly currency: string;
+  readonly state: 'open' | 'expired' | 'processing' | 'paid' | 'failed' | 'canceled';
+  readonly failure: string | null;
+  readonly last4: string | null;
+  readonly expiresAt: Date;
+  readonly successUrl: string;
+  readonly cancelUrl: string;
+  readonly cards: readonly { readonly id: string; readonly last4: string; readonly title: string; readonly says: string }[];
+};
+type Answer = { readonly outcome: 'done' | 'declined' | 'refused'; readonly session: Session };
+
+/** What the page can do; each answers undefined for a token that is not known. */
+export type PaySessions = {
+  look(ctx: Ctx, token: string): Promise<Session | undefined>;
+  pay(ctx: Ctx, token: string, cardId: string): Promise<Answer | undefined>;
+  giveUp(ctx: Ctx, token: string): Promise<Answer | undefined>;
+};
+
+const folder = fileURLToPath(new URL('./pay-assets/', import.meta.url));
+
+/** Digits as the currency has them, exactly: the text never becomes a number. */
+const shownAmount = (amount: string, currency: string): string => {
+  const digits = amount.split('.')[1]?.length ?? 0;
+  const format = new Intl.NumberFormat('en-GB', {
+    style: 'currency',
+    currency,
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  });
+  return format.format(amount as Intl.StringNumericLiteral);
+};
+
+const document = (title: string, body: string, stylesheets: readonly string[]): string => `<!doctype html>
+<html lang="en">
+<head>
+  <meta charset="utf-8">
+  <meta name="viewport" content="width=device-width, initial-scale=1">
+  <meta name="color-scheme" content="light dark">
+  <meta name="robots" content="noindex">
+  <title>${escapeHtml(title)} · Sandbox</title>
+  <link rel="icon" href="data:,">
+${stylesheets.map((address) => `  <link rel="stylesheet" href="${address}">`).join('\n')}
+</head>
+<body>
+  <header><p>Sandbox payments</p><p class="test">Test mode: no money moves</p></header>
+  <main>
+${body}
+  </main>
+</body>
+</html>
+`;
+
+function bill({ payee, title, items, amount, currency }: Session): string {
+  const row = ({ label, amount: part }: Session['items'][number]) =>
+    `        <tr><th scope="row">${escapeHtml(label)}</th><td>${escapeHtml(shownAmount(part, currency))}</td></tr>`;
+  return `    <section aria-label="What is paid">
+      <table>
+        <caption>${escapeHtml(title)}</caption>
+        <tbody>
+${items.map(row).join('\n')}
+        </tbody>
+        <tfoot><tr><th scope="row">Total to ${escapeHtml(payee)}</th><td>${escapeHtml(shownAmount(amount, currency))}</td></tr></tfoot>
+      </table>
+    </section>`;
+}
+
+function form(session: Session): string {
+  const { payee, amount, currency, failure, last4, expiresAt, cards } = session;
+  const choice = ({ id, last4: digits, title, says }: Session['cards'][number], index: number) => `        <div class="card">
+          <input type="radio" name="card" value="${id}" id="card-${id}" aria-describedby="says-${id}" required${index === 0 ? ' checked' : ''}>
+          <label for="card-${id}">${escapeHtml(title)} <span class="digits">ends in ${digits}</span></label>
+          <p id="says-${id}">${escapeHtml(says)}</p>
+        </div>`;
+  const problem =
+    failure === null
+      ? ''
+      : `    <p id="problem" role="alert">The card that ends in ${last4 ?? ''} was declined. ${escapeHtml(failure)} Nothing was paid; choose another card.</p>\n`;
+  return `    <h1>Pay ${escapeHtml(shownAmount(amount, currency))} to ${escapeHtml(payee)}</h1>
+${problem}${bill(session)}
+    <form method="post">
+      <fieldset>
+        <legend>Test card</legend>
+${cards.map(choice).join('\n')}
+      </fieldset>
+      <div class="actions">
+        <button type="submit" name="do" value="pay">Pay ${escapeHtml(shownAmount(amount, currency))}</button>
+        <button type="submit" name="do" value="cancel" class="quiet" formnovalidate>Cancel</button>
+      </div>
+    </form>
+    <p class="until">This page is open until <time datetime="${expiresAt.toISOString()}">${expiresAt.toISOString().slice(11, 16)} UTC</time>.</p>`;
+}
+
+type Ending = { readonly heading: string; says(session: Session): string; readonly isPaid: boolean };
+const endings: Readonly<Record<Exclude<Session['state'], 'open'>, Ending>> = {
+  paid: { heading: 'This payment is made', says: ({ last4 }) => `It was paid by the card that ends in ${last4 ?? ''}.`, isPaid: true },
+  processing: {
+    heading: 'This payment is being processed',
+    says: () => 'You need do nothing more. It will not be charged again.',
+    isPaid: true,
+  },
+  failed: { heading: 'This payment failed', says: ({ failure }) => `${failure ?? ''} Nothing was paid.`, isPaid: false },
+  canceled: { heading: 'This payment was canceled', says: () => 'Nothing was paid. Begin again where you came from.', isPaid: false },
+  expired: {
+    heading: 'This page has expired',
+    says: () => 'Nothing was paid, and nobody can pay here any more. Begin again where you came from.',
+    isPaid: false,
+  },
+};
+
+function ending(session: Session, { heading, says, isPaid }: Ending): string {
+  const address = isPaid ? session.successUrl : session.cancelUrl;
+  return `    <h1>${heading}</h1>
+    <p>${escapeHtml(says(session))}</p>
+${bill(session)}
+    <p class="actions"><a class="button" href="${escapeHtml(address)}">Back to ${escapeHtml(new URL(address).host)}</a></p>`;
+}
+
+function contentPolicy(session: Session | undefined): string {
+  // A browser that follows the answer to a form checks its address against the same list.
+  const targets = session === undefined ? [] : [session.successUrl, session.cancelUrl].map((address) => new URL(address).origin);
+  const form = [...new Set(["'self'", ...targets])].join(' ');
+  return `default-src 'none'; style-src 'self'; img-src data:; form-action ${form}; base-uri 'none'; frame-ancestors 'none'`;
+}
+
+function setHeaders(res: Response, session: Session | undefined): void {
+  res.setHeader('Content-Security-Policy', contentPolicy(session));
+  // The address is the right to pay: other sites don't learn it, while forms of this page say where they come from.
+  res.setHeader('Referrer-Policy', 'same-origin');
+  res.setHeader('X-Robots-Tag', 'noindex');
+  res.setHeader('Cache-Control', 'no-store');
+}
+
+/** By what a browser says of itself; whoever says nothing is no page that lured somebody here. */
+function comesFromHere(req: Request, publicUrl: string): boolean {
+  const site = req.headers['sec-fetch-site'];
+  if (site !== undefined) return site === 'same-origin';
+  return req.headers.origin === undefined || req.headers.origin === new URL(publicUrl).origin;
+}
+
+const tokenOf = ({ params }: Request): string => String(params['token']);
+
+/** `pages` answers below /pay/sandbox; `stylesheet` is the one that small pages share. */
+export function sandboxPayPages(ctx: Ctx, sessions: PaySessions, stylesheet: string): { pages: Router; assets: RequestHandler } {
+  const assets = new Map([['pay.css', readAsset(path.join(folder, 'pay.css'))]]);
+  const version = versionOf(assets);
+  const stylesheets = [stylesheet, `/pay-assets/${version}/pay.css`];
+
+  const refuse = (res: Response, status: number, heading: string, text: string): void => {
+    setHeaders(res, undefined);
+    res.status(status).type('html');
+    res.send(document(heading, `    <h1>${heading}</h1>\n    <p>${text}</p>`, stylesheets));
+  };
+  const unknown = (res: Response): void =>
+    refuse(res, 404, 'This payment page is not known', 'Its address may not be whole. Begin again where you came from.');
+
+  const pages = Router({ caseSensitive: true });
+  const address = pages.route('/:token');
+  address.all((_req, res, next) => {
+    res.locals['logged'] = { path: '/pay/sandbox/…' };
+    next();
+  });
+  address.get(async (req, res) => {
+    const session = await sessions.look(ctx, tokenOf(req));
+    if (session === undefined) return unknown(res);
+    setHeaders(res, session);
+    const { state } = session;
+    const body = state === 'open' ? form(session) : ending(session, endings[state]);
+    res.type('html').send(document(state === 'open' ? `Pay ${session.payee}` : endings[state].heading, body, stylesheets));
+  });
+  address.post(express.urlencoded({ extended: false, limit: 4_096, parameterLimit: 10 }), async (req, res) => {
+    if (!comesFromHere(req, ctx.settings.publicUrl))
+      return refuse(res, 403, 'This does not come from the payment page', 'Nothing was paid. Open the payment page and choose there.');
+    const given: Record<string, unknown> = req.body ?? {};
+    const isGivingUp = given['do'] === 'cancel';
+    const answer = isGivingUp ? await sessions.giveUp(ctx, tokenOf(req)) : await sessions.pay(ctx, tokenOf(req), String(given['card']));
+    if (answer === undefined) return unknown(res);
+    setHeaders(res, answer.session);
+    // After a decline, or where nothing could be done any more, the page itself says how it stands; a reload sends nothing again.
+    if (answer.outcome !== 'done') return res.redirect(303, req.originalUrl);
+    return res.redirect(303, isGivingUp ? answer.session.cancelUrl : answer.session.successUrl);
+  });
+  address.all((_req, res) => {
+    res.setHeader('Allow', 'GET, HEAD, POST');
+    refuse(res, 405, 'This is not done here', 'A payment page is looked at and sent, nothing else.');
+  });
+  return { pages, assets: serveAssets(assets, version) };
+}

@@ -1,0 +1,215 @@
+// Rows of payments with their checkouts, invoices and refunds; the only writer of those tables. Amounts come as bigint.
+import { readPage } from '../../db/page.ts';
+import type { Tx } from '../../db/transaction.ts';
+import type { ProviderName, RefundState } from '../../gateways/payments/provider.ts';
+import type { PageQuery } from '../../http/page.ts';
+import type { PaymentStatus } from './payment-state.ts';
+
+export type PaymentRow = {
+  id: string;
+  account_id: string;
+  status: PaymentStatus;
+  customer_id: string;
+  currency: string;
+  /** Whole numbers of minor units, as text: PostgreSQL's bigint. */
+  amount_minor: string;
+  received_minor: string;
+  refunded_minor: string;
+  session_id: string | null;
+  provider_payment_id: string | null;
+  method_type: string | null;
+  method_last4: string | null;
+  failure_code: string | null;
+  failure_message: string | null;
+  created_at: Date;
+  updated_at: Date;
+  succeeded_at: Date | null;
+};
+const paymentColumns = [
+  'id',
+  'account_id',
+  'status',
+  'customer_id',
+  'currency',
+  'amount_minor',
+  'received_minor',
+  'refunded_minor',
+  'session_id',
+  'provider_payment_id',
+  'method_type',
+  'method_last4',
+  'failure_code',
+  'failure_message',
+  'created_at',
+  'updated_at',
+  'succeeded_at',
+] as const;
+
+export type CheckoutRow = {
+  id: string;
+  payment_id: string;
+  title: string;
+  success_url: string;
+  cancel_url: string;
+  url: string | null;
+  expires_at: Date;
+  created_at: Date;
+};
+const checkoutColumns = ['id', 'payment_id', 'title', 'success_url', 'cancel_url', 'url', 'expires_at', 'created_at'] as const;
+
+export type InvoiceRow = {
+  payment_id: string;
+  record_id: string;
+  number: string;
+  amount_minor: string;
+  due_minor: string;
+  read_at: Date;
+};
+
+export type RefundRow = {
+  id: string;
+  payment_id: string;
+  status: RefundState;
+  amount_minor: string;
+  reason: string | null;
+  provider_refund_id: string | null;
+  failure_code: string | null;
+  failure_message: string | null;
+  created_at: Date;
+};
+const refundColumns = [
+  'id',
+  'payment_id',
+  'status',
+  'amount_minor',
+  'reason',
+  'provider_refund_id',
+  'failure_code',
+  'failure_message',
+  'created_at',
+] as const;
+
+const payments = (tx: Tx, organizationId: string) => tx('pay_payments').where({ organization_id: organizationId });
+
+export type PaymentFilter = {
+  readonly status?: PaymentStatus | undefined;
+  readonly customerId?: string | undefined;
+  readonly after?: Date | undefined;
+  readonly before?: Date | undefined;
+};
+
+export function listPayments(tx: Tx, organizationId: string, page: PageQuery, { status, customerId, after, before }: PaymentFilter) {
+  const query = payments(tx, organizationId)
+    .orderBy([
+      { column: 'created_at', order: 'desc' },
+      { column: 'id', order: 'desc' },
+    ])
+    .select(...paymentColumns);
+  if (status !== undefined) query.where({ status });
+  if (customerId !== undefined) query.where({ customer_id: customerId });
+  if (after !== undefined) query.where('created_at', '>', after);
+  if (before !== undefined) query.where('created_at', '<', before);
+  return readPage<PaymentRow>(query, page);
+}
+
+export const findPayment = async (tx: Tx, organizationId: string, id: string): Promise<PaymentRow | undefined> =>
+  payments(tx, organizationId)
+    .where({ id })
+    .first<PaymentRow | undefined>(...paymentColumns);
+
+/** Nobody else decides about the payment's money until the transaction ends. */
+export const lockPayment = async (tx: Tx, organizationId: string, id: string): Promise<PaymentRow | undefined> =>
+  payments(tx, organizationId)
+    .where({ id })
+    .forUpdate()
+    .first<PaymentRow | undefined>(...paymentColumns);
+
+/** By either of the provider's names for it. */
+export const findByProviderId = async (tx: Tx, organizationId: string, accountId: string, providerId: string) =>
+  payments(tx, organizationId)
+    .where({ account_id: accountId })
+    .where((either) => either.where({ session_id: providerId }).orWhere({ provider_payment_id: providerId }))
+    .first<{ id: string } | undefined>('id');
+
+export const insertPayment = (
+  tx: Tx,
+  organizationId: string,
+  row: Pick<PaymentRow, 'id' | 'account_id' | 'customer_id' | 'currency' | 'amount_minor'>,
+) => tx('pay_payments').insert({ organization_id: organizationId, ...row });
+
+export const updatePayment = (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+  change: Partial<Omit<PaymentRow, 'id' | 'updated_at' | 'succeeded_at'>>,
+  succeeds: boolean,
+) =>
+  payments(tx, organizationId)
+    .where({ id })
+    .update({ ...change, updated_at: tx.raw('clock_timestamp()'), ...(succeeds && { succeeded_at: tx.raw('clock_timestamp()') }) });
+
+/** False when there is another session, or the payment is over. */
+export const noteSession = async (tx: Tx, organizationId: string, id: string, sessionId: string): Promise<boolean> =>
+  (await payments(tx, organizationId)
+    .where({ id, status: 'PENDING' })
+    .whereRaw('coalesce(session_id, ?) = ?', [sessionId, sessionId])
+    .update({ session_id: sessionId, updated_at: tx.raw('clock_timestamp()') })) === 1;
+
+export const insertCheckout = (tx: Tx, organizationId: string, row: Omit<CheckoutRow, 'url' | 'created_at'>) =>
+  tx('pay_checkouts').insert({ organization_id: organizationId, ...row });
+export const noteCheckoutUrl = (tx: Tx, organizationId: string, id: string, url: string, expiresAt: Date) =>
+  tx('pay_checkouts').where({ organization_id: organizationId, id }).update({ url, expires_at: expiresAt });
+export const findCheckout = async (
+  tx: Tx,
+  organizationId: string,
+  by: { id: string } | { payment_id: string },
+): Promise<CheckoutRow | undefined> =>
+  tx('pay_checkouts')
+    .where({ organization_id: organizationId, ...by })
+    .first<CheckoutRow | undefined>(...checkoutColumns);
+
+export const insertInvoices = (tx: Tx, organizationId: string, rows: readonly (InvoiceRow & { position: number })[]) =>
+  tx('pay_payment_invoices').insert(rows.map((row) => ({ organization_id: organizationId, ...row })));
+export const listInvoices = async (tx: Tx, organizationId: string, paymentIds: readonly string[]): Promise<InvoiceRow[]> =>
+  tx('pay_payment_invoices')
+    .where({ organization_id: organizationId })
+    .whereIn('payment_id', paymentIds)
+    .orderBy(['payment_id', 'position'])
+    .select<InvoiceRow[]>('payment_id', 'record_id', 'number', 'amount_minor', 'due_minor', 'read_at');
+
+export type ShareRow = InvoiceRow & Pick<PaymentRow, 'status' | 'currency'>;
+/** What all payments, of whatever account, have for these invoices; those that came to nothing are left out. */
+export const listShares = async (tx: Tx, organizationId: string, recordIds: readonly string[]): Promise<ShareRow[]> =>
+  tx('pay_payment_invoices as i')
+    .join('pay_payments as p', (on) => on.on('p.organization_id', 'i.organization_id').on('p.id', 'i.payment_id'))
+    .where('i.organization_id', organizationId)
+    .whereRaw('i.record_id = any(?::text[])', [recordIds as string[]])
+    .whereNotIn('p.status', ['FAILED', 'CANCELED'])
+    .select<ShareRow[]>('i.payment_id', 'i.record_id', 'i.number', 'i.amount_minor', 'i.due_minor', 'i.read_at', 'p.status', 'p.currency');
+
+/** Oldest first. */
+export const listRefunds = async (tx: Tx, organizationId: string, paymentIds: readonly string[]): Promise<RefundRow[]> =>
+  tx('pay_refunds')
+    .where({ organization_id: organizationId })
+    .whereIn('payment_id', paymentIds)
+    .orderBy(['created_at', 'id'])
+    .select<RefundRow[]>(...refundColumns);
+export const insertRefund = (
+  tx: Tx,
+  organizationId: string,
+  row: Pick<RefundRow, 'id' | 'payment_id' | 'amount_minor'> & Partial<RefundRow>,
+) => tx('pay_refunds').insert({ organization_id: organizationId, ...row });
+export const updateRefund = (tx: Tx, organizationId: string, id: string, change: Partial<Omit<RefundRow, 'id' | 'payment_id'>>) =>
+  tx('pay_refunds')
+    .where({ organization_id: organizationId, id })
+    .update({ ...change, updated_at: tx.raw('clock_timestamp()') });
+
+export type OriginRow = { payment_id: string; checkout_id: string; provider: ProviderName };
+/** Where payments came from. */
+export const listOrigins = async (tx: Tx, organizationId: string, paymentIds: readonly string[]): Promise<OriginRow[]> =>
+  tx('pay_checkouts as c')
+    .join('pay_payments as p', (on) => on.on('p.organization_id', 'c.organization_id').on('p.id', 'c.payment_id'))
+    .join('pay_accounts as a', (on) => on.on('a.organization_id', 'p.organization_id').on('a.id', 'p.account_id'))
+    .where('c.organization_id', organizationId)
+    .whereIn('c.payment_id', paymentIds)
+    .select<OriginRow[]>('c.payment_id', 'c.id as checkout_id', 'a.provider');

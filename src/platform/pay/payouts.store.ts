@@ -1,0 +1,109 @@
+// Rows of payouts and of what they contain; the only writer of those tables.
+import { readPage } from '../../db/page.ts';
+import type { Tx } from '../../db/transaction.ts';
+import type { PayoutSnapshot, PayoutState, ProviderName } from '../../gateways/payments/provider.ts';
+import type { PageQuery } from '../../http/page.ts';
+import { failureColumns } from './merge.ts';
+
+export type PayoutRow = {
+  id: string;
+  account_id: string;
+  provider: ProviderName;
+  provider_payout_id: string;
+  status: PayoutState;
+  currency: string;
+  amount_minor: string;
+  arrival_date: string;
+  failure_code: string | null;
+  failure_message: string | null;
+  created_at: Date;
+};
+export type EntryRow = { payout_id: string; kind: 'payment' | 'refund' | 'fee' | 'other'; payment_id: string | null; amount_minor: string };
+
+const select = (tx: Tx, organizationId: string) =>
+  tx('pay_payouts as o')
+    .join('pay_accounts as a', (on) => on.on('a.organization_id', 'o.organization_id').on('a.id', 'o.account_id'))
+    .where('o.organization_id', organizationId)
+    .select(
+      'o.id',
+      'o.account_id',
+      'a.provider',
+      'o.provider_payout_id',
+      'o.status',
+      'o.currency',
+      'o.amount_minor',
+      tx.raw('o.arrival_date::text as arrival_date'),
+      'o.failure_code',
+      'o.failure_message',
+      'o.created_at',
+    );
+
+export const listPayouts = (tx: Tx, organizationId: string, page: PageQuery) =>
+  readPage<PayoutRow>(
+    select(tx, organizationId).orderBy([
+      { column: 'o.created_at', order: 'desc' },
+      { column: 'o.id', order: 'desc' },
+    ]),
+    page,
+  );
+export const findPayout = async (tx: Tx, organizationId: string, id: string): Promise<PayoutRow | undefined> =>
+  (await select(tx, organizationId).where('o.id', id).first()) as PayoutRow | undefined;
+
+export const listEntries = async (tx: Tx, organizationId: string, payoutIds: readonly string[]): Promise<EntryRow[]> =>
+  tx('pay_payout_entries')
+    .where({ organization_id: organizationId })
+    .whereIn('payout_id', payoutIds)
+    .orderBy(['payout_id', 'position'])
+    .select<EntryRow[]>('payout_id', 'kind', 'payment_id', 'amount_minor');
+
+type Held = { id: string; status: PayoutState };
+export const lockPayout = async (tx: Tx, organizationId: string, accountId: string, providerPayoutId: string): Promise<Held | undefined> =>
+  tx('pay_payouts')
+    .where({ organization_id: organizationId, account_id: accountId, provider_payout_id: providerPayoutId })
+    .forUpdate()
+    .first<Held | undefined>('id', 'status');
+
+export const upsertPayout = (tx: Tx, organizationId: string, id: string, accountId: string, status: PayoutState, told: PayoutSnapshot) =>
+  tx('pay_payouts')
+    .insert({
+      organization_id: organizationId,
+      id,
+      account_id: accountId,
+      provider_payout_id: told.id,
+      status,
+      currency: told.amount.currency,
+      amount_minor: String(told.amount.amountMinor),
+      arrival_date: told.arrivalDate,
+      created_at: told.createdAt,
+      seen_at: tx.raw('clock_timestamp()'),
+      ...failureColumns(told.failure),
+    })
+    .onConflict('id')
+    .merge();
+
+/** All anew. Payments that are none of this organization are not named. */
+export async function replaceEntries(tx: Tx, organizationId: string, payoutId: string, { entries }: PayoutSnapshot): Promise<void> {
+  await tx('pay_payout_entries').where({ organization_id: organizationId, payout_id: payoutId }).delete();
+  const named = entries.map(({ paymentId }) => paymentId).filter((id) => id !== null);
+  const known = new Set(
+    await tx('pay_payments').where({ organization_id: organizationId }).whereRaw('id = any(?::uuid[])', [named]).pluck<string[]>('id'),
+  );
+  const rows = entries.map(({ kind, paymentId, providerRefundId, amount }, position) => ({
+    organization_id: organizationId,
+    payout_id: payoutId,
+    position,
+    kind,
+    payment_id: paymentId !== null && known.has(paymentId) ? paymentId : null,
+    provider_refund_id: providerRefundId,
+    amount_minor: String(amount.amountMinor),
+  }));
+  await tx.batchInsert('pay_payout_entries', rows, 1_000);
+}
+
+/** Those that may still change and have not been asked for lately. */
+export const staleOpenPayouts = async (tx: Tx, organizationId: string, accountId: string, afterMs: number): Promise<string[]> =>
+  tx('pay_payouts')
+    .where({ organization_id: organizationId, account_id: accountId })
+    .whereIn('status', ['PENDING', 'IN_TRANSIT'])
+    .whereRaw('seen_at < clock_timestamp() - make_interval(secs => ?)', [afterMs / 1000])
+    .pluck<string[]>('provider_payout_id');

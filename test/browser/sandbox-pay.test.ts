@@ -1,0 +1,190 @@
+// The page on which a payer approves or declines at the sandbox, as a person meets it: by mouse and keyboard, without scripts.
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Browser } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import type { Ctx, TenantCtx } from '../../src/core/ctx.ts';
+import { newId } from '../../src/core/id.ts';
+import { openLog } from '../../src/core/log.ts';
+import type { PaymentProvider } from '../../src/gateways/payments/provider.ts';
+import { sandbox } from '../../src/gateways/payments/sandbox/sandbox.ts';
+import { type TestDatabase, testClock, testDatabase } from '../setup/database.ts';
+import { makeOrganization } from '../setup/organization.ts';
+import {
+  graveViolations,
+  launchChromium,
+  listen,
+  looks,
+  openVisit,
+  overflowOf,
+  type Site,
+  saveScreenshot,
+  type Visit,
+} from './chromium.ts';
+
+const never = new AbortController().signal;
+const clock = testClock();
+let database: TestDatabase;
+let ctx: Ctx;
+let provider: PaymentProvider;
+let site: Site;
+let shop: Server;
+let shopUrl: string;
+let browser: Browser;
+let visits: Visit[] = [];
+
+beforeAll(async () => {
+  database = await testDatabase({ clock });
+  // The shop is another origin: the page must lead there, and nowhere else.
+  shop = createServer((req, res) =>
+    res.setHeader('content-type', 'text/html').end(`<title>Shop</title><h1>Back in the shop: ${req.url}</h1>`),
+  );
+  await new Promise<void>((resolve) => {
+    shop.listen(0, '127.0.0.1', resolve);
+  });
+  shopUrl = `http://127.0.0.1:${(shop.address() as AddressInfo).port}`;
+  site = await listen(createApp(database.ctx));
+  ctx = { ...database.ctx, settings: { ...database.ctx.settings, publicUrl: site.origin } };
+  const { id } = await makeOrganization(ctx, { name: 'Aster & Söhne <b>GmbH</b>' });
+  const tenant: TenantCtx = { ...ctx, organizationId: id };
+  provider = await sandbox.open(tenant, { id: newId(), secrets: {}, publicUrl: site.origin });
+  browser = await launchChromium();
+});
+afterAll(async () => {
+  await browser.close();
+  await site.close();
+  shop.closeAllConnections();
+  shop.close();
+  await database.close();
+});
+afterEach(async () => {
+  for (const { context } of visits) await context.close();
+  visits = [];
+});
+
+const checkOut = (currency = 'GBP') => {
+  const part = (amountMinor: bigint) => ({ amountMinor, currency });
+  return provider.createCheckout(
+    {
+      checkoutId: newId(),
+      paymentId: newId(),
+      amount: part(3_491_194n),
+      title: 'Payment of 2 invoices',
+      items: [
+        { label: 'Invoice 563614', amount: part(2_188_044n) },
+        { label: 'Invoice 563590 <i>&amp; a label that goes on for longer than most of them do</i>', amount: part(1_303_150n) },
+      ],
+      successUrl: `${shopUrl}/paid?order=1&x=2`,
+      cancelUrl: `${shopUrl}/basket`,
+      expiresAt: new Date(clock.now().getTime() + 30 * 60_000),
+    },
+    never,
+  );
+};
+
+async function visit(options: Parameters<typeof openVisit>[1] = {}): Promise<Visit> {
+  const opened = await openVisit(browser, options);
+  visits.push(opened);
+  return opened;
+}
+
+const stateOf = async (sessionId: string) => (await provider.payment({ sessionId }, never))?.state;
+
+describe('the payment page', () => {
+  it.each(looks)('at $name: a declined card may be followed by another one, by the keyboard', async ({ name, width, colorScheme }) => {
+    const session = await checkOut();
+    const opened = await visit({ viewport: { width, height: 900 }, colorScheme });
+    const { page } = opened;
+    const answer = await page.goto(session.url);
+    expect(answer?.headers()).toMatchObject({ 'cache-control': 'no-store', 'referrer-policy': 'same-origin', 'x-robots-tag': 'noindex' });
+    await saveScreenshot(page, `sandbox-pay-${name}`, true);
+    expect(await overflowOf(page)).toBe(0);
+    expect(await graveViolations(page)).toEqual([]);
+    await page.getByRole('heading', { name: 'Pay £34,911.94 to Aster & Söhne <b>GmbH</b>' }).waitFor();
+    expect(await page.getByRole('row').allInnerTexts()).toHaveLength(3);
+    expect(await page.locator('input:not([type=radio])').count()).toBe(0);
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').waitFor();
+    expect(await page.getByRole('alert').innerText()).toContain('9995 was declined. The card has insufficient funds.');
+    await saveScreenshot(page, `sandbox-declined-${name}`);
+    expect(await graveViolations(page)).toEqual([]);
+    expect(await stateOf(session.id)).toBe('OPEN');
+    await page.getByText('Approved after a while').click();
+    await page.getByRole('button', { name: /^Pay/ }).click();
+    await page.waitForURL(`${shopUrl}/paid?order=1&x=2`);
+    expect(await stateOf(session.id)).toBe('PROCESSING');
+    await page.goBack();
+    await page.goto(session.url);
+    await page.getByRole('heading', { name: 'This payment is being processed' }).waitFor();
+    await saveScreenshot(page, `sandbox-processing-${name}`);
+    expect(await overflowOf(page)).toBe(0);
+    expect(await graveViolations(page)).toEqual([]);
+    expect(opened.complaints).toEqual([]);
+    const foreign = opened.requested.filter((address) => ![site.origin, shopUrl].includes(new URL(address).origin));
+    expect(foreign).toEqual([]);
+  });
+
+  it('works without scripts; sent again from an old page it says that it is paid, and canceling then takes nothing back', async () => {
+    const session = await checkOut('JPY');
+    const [one, other] = [await visit({ javaScriptEnabled: false }), await visit({ javaScriptEnabled: false })];
+    for (const { page } of [one, other]) await page.goto(session.url);
+    expect(await one.page.getByRole('heading').innerText()).toContain('¥3,491,194');
+    await one.page.getByRole('button', { name: /^Pay/ }).dblclick();
+    await one.page.waitForURL(/paid|sandbox/);
+    await other.page.getByRole('button', { name: /^Pay/ }).click();
+    await other.page.getByRole('heading', { name: 'This payment is made' }).waitFor();
+    await one.page.goto(session.url);
+    const late = await one.page.request.post(session.url, { form: { do: 'cancel' }, maxRedirects: 0 });
+    expect([late.status(), late.headers()['location']]).toEqual([303, new URL(session.url).pathname]);
+    expect(await stateOf(session.id)).toBe('SUCCEEDED');
+    await one.page.getByRole('link', { name: 'Back to 127.0.0.1' }).click();
+    await one.page.getByRole('heading', { name: 'Back in the shop: /paid?order=1&x=2' }).waitFor();
+  });
+
+  it('ends by the payer, and in time; both lead back to where the payer came from', async () => {
+    const [given, late] = [await checkOut(), await checkOut()];
+    const { page, complaints } = await visit();
+    await page.goto(given.url);
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.waitForURL(`${shopUrl}/basket`);
+    expect(await stateOf(given.id)).toBe('CANCELED');
+    await page.goto(given.url);
+    await page.getByRole('heading', { name: 'This payment was canceled' }).waitFor();
+    await page.goto(late.url);
+    clock.advance(31 * 60_000);
+    await page.getByRole('button', { name: /^Pay/ }).click();
+    await page.getByRole('heading', { name: 'This page has expired' }).waitFor();
+    await saveScreenshot(page, 'sandbox-expired');
+    expect(await graveViolations(page)).toEqual([]);
+    expect(await stateOf(late.id)).not.toBe('SUCCEEDED');
+    expect(complaints).toEqual([]);
+  });
+
+  it('is not known by another address, and takes nothing from a page of somebody else', async () => {
+    const session = await checkOut();
+    const { page } = await visit();
+    expect((await page.goto(`${session.url.slice(0, -1)}${session.url.endsWith('A') ? 'B' : 'A'}`))?.status()).toBe(404);
+    await page.getByRole('heading', { name: 'This payment page is not known' }).waitFor();
+    const foreign = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' };
+    const lured = await page.request.post(session.url, { form: { do: 'pay', card: 'approved' }, headers: foreign, maxRedirects: 0 });
+    expect(lured.status()).toBe(403);
+    expect((await page.request.put(session.url)).status()).toBe(405);
+    expect(await stateOf(session.id)).toBe('OPEN');
+  });
+
+  it('leaves its token out of the log', async () => {
+    const lines: string[] = [];
+    const log = openLog('info', { write: (line: string) => void lines.push(line) });
+    const logging = await listen(createApp({ ...ctx, log }));
+    const session = await checkOut();
+    await fetch(session.url.replace(site.origin, logging.origin));
+    await logging.close();
+    expect(lines.join('')).toContain('/pay/sandbox/…');
+    expect(lines.join('')).not.toContain(session.url.split('/').at(-1));
+  });
+});

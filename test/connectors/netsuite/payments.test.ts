@@ -1,0 +1,185 @@
+// Payments on the wire: what NetSuite is sent to the last digit, how its records are read, and what its refusals mean.
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { PaymentWriter } from '../../../src/connectors/connector.ts';
+import { type Answer, errorAnswer, json, openAt, rowsAnswer, type Seen, startWire, type Wire } from './wire.ts';
+
+let wire: Wire;
+const signal = new AbortController().signal;
+const order = {
+  externalId: 'portal-payment-1',
+  customerId: '107',
+  currency: 'EUR',
+  amount: '1234567890123.40',
+  applications: [
+    { invoiceId: '60', amount: '0.10' },
+    { invoiceId: '61', amount: '15.30' },
+  ],
+  memo: 'Online payment',
+  account: null,
+};
+const isQuery = ({ path }: Seen): boolean => path.includes('/query/');
+const made: Answer = (seen, response) =>
+  seen.method === 'GET' || isQuery(seen)
+    ? rowsAnswer(
+        seen.query.includes('FROM currency')
+          ? [
+              { id: '1', symbol: 'GBP' },
+              { id: '4', symbol: 'EUR' },
+            ]
+          : [{ id: '900' }],
+      )
+    : response.writeHead(204, { location: 'https://x.example/services/rest/record/v1/customerpayment/900' }).end();
+const writer = (): PaymentWriter => {
+  const { payments } = openAt(wire.url);
+  if (payments === undefined) throw new Error('NetSuite takes payments');
+  return payments;
+};
+/** The first write, as it was sent. */
+const sent = () => wire.seen.find((seen) => seen.method !== 'GET' && !isQuery(seen));
+
+beforeAll(async () => {
+  wire = await startWire();
+});
+beforeEach(() => {
+  wire.seen.length = 0;
+  wire.answer = made;
+});
+afterAll(() => wire.stop());
+
+describe('a payment', () => {
+  it('is sent with the digits that it has, in the currency by its id, and misspelt names would be refused', async () => {
+    expect(await writer().createPayment(order, signal)).toBe('900');
+    expect(sent()?.headers).toMatchObject({ 'x-netsuite-propertynamevalidation': 'Error', 'content-type': 'application/json' });
+    expect(sent()).toMatchObject({ method: 'POST', path: '/services/rest/record/v1/customerPayment' });
+    expect(sent()?.body).toBe(
+      '{"customer":{"id":"107"},"externalId":"portal-payment-1","memo":"Online payment","currency":{"id":"4"},"payment":1234567890123.40,"undepFunds":true,' +
+        '"apply":{"items":[{"doc":{"id":"60"},"apply":true,"amount":0.10},{"doc":{"id":"61"},"apply":true,"amount":15.30}]}}',
+    );
+  });
+
+  it('goes to an account where one is named, and without a currency where the role sees none', async () => {
+    wire.answer = (seen, response) =>
+      seen.query.includes('FROM currency')
+        ? json(response, 400, errorAnswer(400, 'INVALID_PARAMETER', "Record 'currency' was not found."))
+        : made(seen, response);
+    await writer().createPayment({ ...order, account: '6', applications: [] }, signal);
+    expect(JSON.parse(sent()?.body ?? '')).toEqual({
+      customer: { id: '107' },
+      externalId: 'portal-payment-1',
+      memo: 'Online payment',
+      payment: 1234567890123.4,
+      undepFunds: false,
+      account: { id: '6' },
+    });
+  });
+
+  it('is taken off an invoice with apply: false, and lowered with an amount', async () => {
+    const left = [
+      { invoiceId: '60', amount: '0.00' },
+      { invoiceId: '61', amount: '2.50' },
+    ];
+    await writer().changeApplications('900', left, signal);
+    expect(sent()).toMatchObject({ method: 'PATCH', path: '/services/rest/record/v1/customerPayment/900' });
+    expect(sent()?.body).toBe('{"apply":{"items":[{"doc":{"id":"60"},"apply":false},{"doc":{"id":"61"},"apply":true,"amount":2.50}]}}');
+  });
+
+  const record = {
+    id: '900',
+    customer: { id: '107', refName: 'ACME' },
+    currency: { id: '4' },
+    payment: 20.5,
+    unapplied: 5.1,
+    apply: {
+      items: [
+        { apply: true, doc: { id: '60' }, amount: 15.4 },
+        { apply: false, doc: { id: '61' }, due: 7 },
+        { apply: true, doc: { id: '62' }, amount: 0 },
+      ],
+    },
+  };
+  const show = (body: object): void => {
+    wire.answer = (seen, response) => (seen.method === 'GET' ? body : made(seen, response));
+  };
+  it('is read by what it is applied to, not by what it could be', async () => {
+    show(record);
+    const read = {
+      id: '900',
+      customerId: '107',
+      currency: 'EUR',
+      amount: '20.5',
+      applications: [{ invoiceId: '60', amount: '15.4' }],
+      unapplied: '5.1',
+    };
+    expect(await writer().readPayment('900', signal)).toEqual(read);
+    expect(await writer().findPayment('portal-payment-1', signal)).toEqual(read);
+    expect(wire.seen.at(-3)?.query).toBe(
+      "SELECT t.id FROM transaction t WHERE t.type = 'CustPymt' AND t.externalid = 'portal-payment-1' ORDER BY t.id ASC",
+    );
+    await expect(writer().findPayment("x' OR '1", signal)).rejects.toThrow(RangeError);
+  });
+
+  it.each([
+    ['more than it shows', { ...record, apply: { items: [], hasMore: true } }],
+    ['an amount with more digits than a number holds', { ...record, payment: 123456789012.3457 }],
+    ['no customer', { ...record, customer: undefined }],
+  ])('is not believed with %s', async (_name, body) => {
+    show(body);
+    await expect(writer().readPayment('900', signal)).rejects.toMatchObject({ kind: 'answer', code: 'ANSWER_INCONSISTENT' });
+  });
+
+  it('that is gone is null; one that can not be shown is an error with its own advice', async () => {
+    wire.answer = (_seen, response) =>
+      json(response, 400, errorAnswer(400, 'USER_ERROR', 'Error while accessing a resource. Transaction type specified is incorrect.'));
+    expect(await writer().readPayment('900', signal)).toBeNull();
+    wire.answer = (_seen, response) => json(response, 400, errorAnswer(400, 'USER_ERROR', 'This record is locked.'));
+    await expect(writer().readPayment('900', signal)).rejects.toMatchObject({
+      code: 'RECORD_UNREADABLE',
+      fix: expect.stringContaining('locked'),
+    });
+  });
+
+  it('whose answer says nowhere where it is counts as unanswered', async () => {
+    wire.answer = (seen, response) => (!isQuery(seen) ? response.writeHead(204).end() : made(seen, response));
+    await expect(writer().createPayment(order, signal)).rejects.toMatchObject({ kind: 'answer' });
+  });
+});
+
+describe('a refund', () => {
+  it('is one of the payment, from the account and by the method that are named', async () => {
+    await writer().createRefund({ ...order, amount: '5.10', paymentId: '900', account: '7', method: '3' }, signal);
+    expect(sent()?.path).toBe('/services/rest/record/v1/customerRefund');
+    expect(sent()?.body).toContain(
+      '"account":{"id":"7"},"paymentMethod":{"id":"3"},"apply":{"items":[{"doc":{"id":"900"},"apply":true,"amount":5.10}]}}',
+    );
+  });
+});
+
+describe('a refusal', () => {
+  const said = (status: number, code: string, detail: string, path?: string) => ({
+    ...errorAnswer(status, code, detail),
+    'o:errorDetails': [{ detail, 'o:errorCode': code, ...(path === undefined ? {} : { 'o:errorPath': path }) }],
+  });
+  const invalidField = (field: string) => `Error while accessing a resource. Invalid Field Value 9 for the following field: ${field}`;
+  it.each([
+    [400, said(400, 'USER_ERROR', 'Error while accessing a resource. This record already exists.'), 'query', 'ALREADY_EXISTS'],
+    [400, said(400, 'USER_ERROR', 'The posting period Mar 2026 is closed.'), 'query', 'PERIOD_CLOSED'],
+    [400, said(400, 'USER_ERROR', 'You cannot edit transactions in a locked period'), 'query', 'PERIOD_CLOSED'],
+    [400, said(400, 'USER_ERROR', 'This customer is on credit hold.'), 'query', 'CUSTOMER_ON_HOLD'],
+    [400, said(400, 'USER_ERROR', 'The customer is inactive.'), 'query', 'CUSTOMER_INACTIVE'],
+    [400, said(400, 'INVALID_CONTENT', invalidField('customer'), 'customer'), 'query', 'CUSTOMER_UNKNOWN'],
+    [400, said(400, 'INVALID_CONTENT', invalidField('account'), 'account'), 'query', 'ACCOUNT_UNKNOWN'],
+    [400, said(400, 'USER_ERROR', 'Please enter value(s) for: Account'), 'query', 'VALUE_MISSING'],
+    [400, said(400, 'USER_ERROR', 'You do not have permissions to set a value for element account.'), 'forbidden', 'PERMISSION_MISSING'],
+    [400, said(400, 'USER_ERROR', 'Record has been changed'), 'down', 'RECORD_CHANGED'],
+    [400, said(400, 'USER_ERROR', 'Something else.'), 'query', 'WRITE_REFUSED'],
+    [403, said(403, 'INSUFFICIENT_PERMISSION', 'Permission Violation'), 'forbidden', 'PERMISSION_MISSING'],
+    [404, said(404, 'NONEXISTENT_ID', "Record type 'customerPayment' does not exist."), 'query', 'WRITE_REFUSED'],
+    [401, said(401, 'INVALID_LOGIN', 'Invalid login attempt.'), 'credentials', 'INVALID_LOGIN'],
+    [429, said(429, 'CONCURRENCY_LIMIT_EXCEEDED', 'Request blocked.'), 'throttled', 'CONCURRENCY_LIMIT_EXCEEDED'],
+    [500, said(500, 'UNEXPECTED_ERROR', 'An unexpected error occurred.'), 'down', 'UNEXPECTED_ERROR'],
+    [502, '<html>', 'down', 'SERVER_ERROR'],
+  ])('%s %o is %s %s, with advice', async (status, body, kind, code) => {
+    wire.answer = (seen, response) => (!isQuery(seen) ? json(response, status, body) : made(seen, response));
+    await expect(writer().createPayment(order, signal)).rejects.toMatchObject({ kind, code, fix: expect.stringMatching(/\w{3}/) });
+  });
+});

@@ -1,0 +1,238 @@
+// An organization whose payments are written into a simulated NetSuite account with a few invoices, over a wire on which a test may do
+// something before a request, or instead of its answer.
+import { randomUUID } from 'node:crypto';
+import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
+import { type ErpState, erpStates, queueAgain, queueErpDocument } from '../../../src/platform/pay/erp-documents.store.ts';
+import { secretBinding } from '../../../src/sync/index.ts';
+import { asAdmin, makeFolder, signIn } from '../../demo/netsuite/test-account.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { accountId, type Erp, startErp } from '../../setup/erp.ts';
+import { makeOrganization } from '../../setup/organization.ts';
+
+/** What passes between the service and the account. `before` holds the request back, and drops it with 'drop'; `after` holds the answer. */
+export type Wire = {
+  before: (request: string) => unknown;
+  after: (request: string) => unknown;
+  readonly url: string;
+  /** `POST customerPayment`, and so on; queries are `POST suiteql`. */
+  readonly seen: string[];
+  stop(): Promise<void>;
+};
+
+const nameOf = ({ method, url = '' }: IncomingMessage): string =>
+  `${method} ${url.split('?')[0]?.split('/').slice(5).join('/') ?? ''}`.replace('v1/', '');
+
+async function startWire(target: string): Promise<Wire> {
+  const { hostname, port } = new URL(target);
+  const server = createServer(async (incoming, outgoing) => {
+    const body = Buffer.concat(await incoming.toArray());
+    const name = nameOf(incoming);
+    wire.seen.push(name);
+    if ((await wire.before(name)) === 'drop') return void outgoing.destroy();
+    const { method, url: path, headers } = incoming;
+    const onwards = httpRequest({ hostname, port, method, path, headers }, async (answer) => {
+      const text = Buffer.concat(await answer.toArray().catch(() => []));
+      await wire.after(name);
+      if (!answer.complete) outgoing.destroy();
+      else outgoing.writeHead(answer.statusCode ?? 0, answer.headers).end(text);
+    });
+    onwards.on('error', () => outgoing.destroy());
+    onwards.end(body);
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const wire: Wire = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    before: () => undefined,
+    after: () => undefined,
+    seen: [],
+    stop: () => new Promise((done) => (server.closeAllConnections(), server.close(() => done()))),
+  };
+  return wire;
+}
+
+export type Books = {
+  readonly erp: Erp;
+  readonly wire: Wire;
+  readonly database: TestDatabase;
+  readonly organizationId: string;
+  /** As it is stored, with its secrets. */
+  readonly connection: { readonly settings: object; readonly secrets: object };
+  as<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+  /** A new invoice of the customer over so many pence; gives its id. */
+  invoice(pence: number, customer?: string): Promise<string>;
+  /** A payment that has just succeeded, of these pence for each invoice; gives its id. */
+  pay(invoices: readonly (readonly [id: string, pence: number])[], options?: { customer?: string }): Promise<string>;
+  /** A payment of another organization, which has no ERP connection; gives how to see its state. */
+  neighbour(): Promise<() => Promise<ErpState | undefined>>;
+  /** So much of it was given back just now; gives the refund's id. */
+  refund(paymentId: string, pence: number): Promise<string>;
+  setWriteBack(writeBack: object | false): Promise<unknown>;
+  /** Its state, with `unapplied` in pence. */
+  state(paymentId: string): Promise<object>;
+  /** Asks for another attempt, as a person would; says of how many documents. */
+  retry(paymentId: string): Promise<number>;
+  /** Makes what waits due now. */
+  makeDue(): Promise<unknown>;
+  /** What the account's books hold, by SQL on its ledger. */
+  ledger<Row extends object>(sql: string, values?: readonly unknown[]): Promise<Row[]>;
+  /** How much of each invoice is open, in pence. */
+  open(...invoices: readonly string[]): Promise<number[]>;
+  /** What the account holds of a payment: its records, what is applied, what was given back, and by how many refunds; in pence. */
+  inErp(paymentId: string): Promise<Readonly<Record<'payments' | 'total' | 'applied' | 'refunded' | 'refunds', number>>>;
+  /** A new customer of the account. */
+  customer(): Promise<string>;
+  /** A write into the account as somebody else than the service makes it; gives the new record's id. */
+  byHand(method: string, path: string, body?: object): Promise<string>;
+  stop(): Promise<void>;
+};
+
+type Owner = { organizationId: string; account: string };
+
+async function setUpPay(tx: Tx, { organizationId, account }: Owner): Promise<void> {
+  const own = { organization_id: organizationId };
+  await tx('pay_accounts').insert({ ...own, id: account, provider: 'sandbox' });
+  const writeBack = JSON.stringify({ account: null, refundAccount: '7' });
+  await tx('pay_configs').insert({ ...own, account_id: account, currency: 'GBP', enabled: true, invoices: '{}', write_back: writeBack });
+}
+
+async function insertPayment(
+  tx: Tx,
+  { organizationId, account, customer }: Owner & { customer: string },
+  invoices: readonly (readonly [id: string, pence: number])[],
+): Promise<string> {
+  const [id, own] = [randomUUID(), { organization_id: organizationId }];
+  const pence = invoices.reduce((sum, [, each]) => sum + each, 0);
+  const money = { currency: 'GBP', amount_minor: pence, received_minor: pence, provider_payment_id: `pay_${id.slice(0, 8)}` };
+  const state = { status: 'SUCCEEDED', succeeded_at: new Date() };
+  await tx('pay_payments').insert({ ...own, ...money, ...state, id, account_id: account, customer_id: customer });
+  const rows = invoices.map(([recordId, each], position) => ({
+    ...{ ...own, payment_id: id, position, record_id: recordId, number: 'x' },
+    ...{ amount_minor: each, due_minor: each, read_at: new Date() },
+  }));
+  await tx('pay_payment_invoices').insert(rows);
+  await queueErpDocument(tx, { organizationId, paymentId: id, refundId: null });
+  return id;
+}
+
+const held = `SELECT count(DISTINCT p.id) AS payments, round(max(p.foreigntotal) * 100) AS total,
+    round(100 * COALESCE(sum(a.amount) FILTER (WHERE a.credit = p.id), 0)) AS applied,
+    round(100 * COALESCE(sum(a.amount) FILTER (WHERE a.invoice = p.id), 0)) AS refunded,
+    count(a) FILTER (WHERE a.invoice = p.id) AS refunds
+  FROM ledger.transaction p LEFT JOIN ledger.application a ON p.id IN (a.credit, a.invoice)
+  WHERE p.type = 'CustPymt' AND p.externalid = $1`;
+
+export async function openBooks(): Promise<Books> {
+  const files = await makeFolder();
+  const [erp, database] = await Promise.all([startErp(files.folder), testDatabase()]);
+  const wire = await startWire(erp.account.url);
+  const { ctx } = database;
+  const { id: organizationId } = await makeOrganization(ctx);
+  const as = <T>(work: (tx: Tx) => Promise<T>): Promise<T> => inTransaction({ db: ctx.db, organizationId }, work);
+  const keys = await erp.account.createTokenCredentials('Portal Service');
+  const { consumerKey, consumerSecret, tokenId, tokenSecret } = keys;
+  const connection = {
+    settings: { accountId, baseUrl: wire.url, authentication: { method: 'tba', consumerKey, tokenId } },
+    secrets: { consumerSecret, tokenSecret },
+  };
+  const account = randomUUID();
+  await as(async (tx) => {
+    await tx('erp_connections').insert({
+      organization_id: organizationId,
+      kind: 'netsuite',
+      account_id: accountId,
+      settings: JSON.stringify(connection.settings),
+      secrets: ctx.keyring.seal(JSON.stringify(connection.secrets), secretBinding(organizationId, 'erp-secrets')),
+    });
+    await setUpPay(tx, { organizationId, account });
+  });
+  const ledger = <Row extends object>(sql: string, values: readonly unknown[] = []): Promise<Row[]> =>
+    asAdmin(erp.database, async (client) => (await client.query<Row>(sql, [...values])).rows);
+  const byHand = callByHand(erp, await signIn(erp.account));
+  return {
+    erp,
+    wire,
+    database,
+    organizationId,
+    connection,
+    as,
+    ledger,
+    byHand,
+    open: async (...ids) => {
+      const rows = await ledger<{ id: string; due: string }>(
+        'SELECT id::text, round(foreignamountunpaid * 100)::text AS due FROM ledger.transaction WHERE id = ANY($1)',
+        [ids],
+      );
+      return ids.map((id) => Number(rows.find((row) => row.id === id)?.due));
+    },
+    inErp: async (paymentId) => {
+      const [row] = await ledger<Record<string, string>>(held, [`portal-payment-${paymentId}`]);
+      const pence = (name: string): number => Number(row?.[name]);
+      return {
+        payments: pence('payments'),
+        total: pence('total'),
+        applied: pence('applied'),
+        refunded: pence('refunded'),
+        refunds: pence('refunds'),
+      };
+    },
+    customer: () => byHand('POST', 'customer', { companyName: `Customer ${randomUUID()}`, subsidiary: { id: '1' } }),
+    invoice: (pence, customer = '1') =>
+      byHand('POST', 'invoice', { entity: { id: customer }, item: { items: [{ item: '10', amount: pence / 100 }] } }),
+    pay: (invoices, { customer = '1' } = {}) => as((tx) => insertPayment(tx, { organizationId, account, customer }, invoices)),
+    neighbour: async () => {
+      const other = await makeOrganization(ctx);
+      const asOther = <T>(work: (tx: Tx) => Promise<T>): Promise<T> => inTransaction({ db: ctx.db, organizationId: other.id }, work);
+      const id = await asOther(async (tx) => {
+        const owner = { organizationId: other.id, account: randomUUID(), customer: '1' };
+        await setUpPay(tx, owner);
+        return insertPayment(tx, owner, [['1', 100]]);
+      });
+      return async () => (await asOther((tx) => erpStates(tx, other.id, [id]))).get(id);
+    },
+    refund: (paymentId, pence) =>
+      as(async (tx) => {
+        const id = randomUUID();
+        await tx('pay_refunds').insert({
+          id,
+          organization_id: organizationId,
+          payment_id: paymentId,
+          status: 'SUCCEEDED',
+          amount_minor: pence,
+        });
+        await queueErpDocument(tx, { organizationId, paymentId, refundId: id });
+        return id;
+      }),
+    setWriteBack: (writeBack) => as((tx) => tx('pay_configs').update({ write_back: JSON.stringify(writeBack) })),
+    state: async (paymentId) => {
+      const state = (await as((tx) => erpStates(tx, organizationId, [paymentId]))).get(paymentId);
+      if (state === undefined) return { status: 'OFF' };
+      const { unappliedMinor, ...rest } = state;
+      return { ...rest, unapplied: Number(unappliedMinor) };
+    },
+    retry: (paymentId) => as((tx) => queueAgain(tx, organizationId, paymentId)),
+    makeDue: () =>
+      as((tx) =>
+        tx('pay_erp_documents')
+          .where({ status: 'PENDING' })
+          .update({ next_attempt_at: tx.raw("clock_timestamp() - interval '1 second'"), holds_account_until: null }),
+      ),
+    stop: async () => {
+      await wire.stop();
+      await erp.stop();
+      await database.close();
+      await files.remove();
+    },
+  };
+}
+
+function callByHand({ account }: Erp, token: string): Books['byHand'] {
+  return async (method, path, sent) => {
+    const headers = { authorization: `Bearer ${token}` };
+    const init = sent === undefined ? { method, headers } : { method, headers, body: JSON.stringify(sent) };
+    const response = await fetch(`${account.url}/services/rest/record/v1/${path}`, init);
+    if (response.status !== 204) throw new Error(`${response.status} ${await response.text()}`);
+    return response.headers.get('location')?.split('/').at(-1) ?? '';
+  };
+}

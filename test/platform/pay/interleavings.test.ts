@@ -1,0 +1,307 @@
+// Whatever happens in whatever order, at rest three ledgers agree: what this service holds, what Stripe took and gave back, and what the
+// ERP shows as applied and unapplied. Sequences run side by side in one organization, each on invoices of its own. More of them:
+// PAY_SEQUENCES=2000; PAY_SEED repeats what a failure names.
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Intent, Refund, Session } from '../../setup/stripe/objects.ts';
+import type { Fault } from '../../setup/stripe/server.ts';
+import { openPayWorld, type PaymentLine, type PayWorld, sessionOf } from './pay-world.ts';
+
+const sequences = Number(process.env['PAY_SEQUENCES'] ?? 16);
+const seed = Number(process.env['PAY_SEED'] ?? 20_261_121);
+/** Run side by side before all of them come to rest. */
+const batch = Math.min(24, sequences);
+const sideBySide = 6;
+const patienceMs = 120_000 + sequences * 5_000;
+
+let world: PayWorld;
+beforeAll(async () => {
+  world = await openPayWorld();
+});
+afterAll(() => world.stop());
+
+const which = fc.nat(5);
+const share = fc.constantFrom(0.1, 0.35, 0.5, 1, 1.5);
+const fault = fc.constantFrom<Fault>(
+  'late',
+  'late',
+  'rate-limit',
+  'error-before',
+  'error-after',
+  'cut-before',
+  'cut-after',
+  'half-answer',
+  'not-json',
+);
+const checkout = fc.record({
+  do: fc.constant('checkout' as const),
+  invoices: fc.constantFrom([0], [1], [0, 1]),
+  share: fc.option(share, { nil: undefined }),
+});
+const action = fc.oneof(
+  { weight: 5, arbitrary: checkout },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constant('pay' as const),
+      which,
+      outcome: fc.constantFrom('succeeds' as const, 'succeeds' as const, 'declines' as const, 'processes' as const),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant('settle' as const), which, outcome: fc.constantFrom('succeeds' as const, 'fails' as const) }),
+  },
+  { weight: 5, arbitrary: fc.record({ do: fc.constant('deliver' as const), back: fc.nat(40), times: fc.integer({ min: 1, max: 2 }) }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('refund' as const), which, share: fc.option(share, { nil: undefined }) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('refund at the desk' as const), which, share }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('refunds wait' as const), pend: fc.boolean() }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('settle a refund' as const),
+      which,
+      status: fc.constantFrom('succeeded' as const, 'failed' as const),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('pay by hand' as const), invoice: fc.nat(1), share: fc.constantFrom(0.1, 0.3) }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('Stripe fails' as const), fault }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('the ERP fails' as const), afterEffect: fc.boolean(), write: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('time passes' as const), minutes: fc.constantFrom(5, 20, 45) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('restart' as const) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('pay out' as const) }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('work' as const) }) },
+);
+type Action = typeof action extends fc.Arbitrary<infer T> ? T : never;
+/** Each step is done at once. */
+const steps = fc.array(fc.array(action, { minLength: 1, maxLength: 3 }), { minLength: 4, maxLength: 12 });
+const sequence = fc.tuple(checkout, steps).map(([first, rest]): Action[][] => [[first], ...rest]);
+
+type Run = {
+  readonly invoices: readonly { readonly id: string; readonly pence: number }[];
+  /** Pages that a payer was sent to, and their payments. */
+  readonly pages: { readonly url: string; readonly paymentId: string }[];
+  /** Whether somebody entered something in the ERP, so that what is free there can't be told. */
+  disturbed: boolean;
+  readonly log: string[];
+};
+const decimal = (pence: number): string => (pence / 100).toFixed(2);
+const fine = new Set([200, 201, 422, 503]);
+
+async function call(run: Run, method: 'post', path: string, body: object): Promise<Record<string, string> | undefined> {
+  const answer = await world.api(method, path, body);
+  run.log.push(`  ${answer.status} ${JSON.stringify(answer.body).slice(0, 300)}`);
+  expect(fine, `${path}: ${answer.text}`).toContain(answer.status);
+  return answer.status < 300 ? answer.body : undefined;
+}
+
+const at = <T>(items: readonly T[], index: number): T | undefined => (items.length === 0 ? undefined : items[index % items.length]);
+const sessionAt = ({ pages }: Run, index: number) => {
+  const page = at(pages, index);
+  return page === undefined ? undefined : sessionOf(world, page.url);
+};
+const intentAt = (run: Run, index: number): Intent | undefined => {
+  const id = sessionAt(run, index)?.payment_intent;
+  return id ? world.stripe.ledger.get<Intent>('payment_intent', id) : undefined;
+};
+
+const does: { [Kind in Action['do']]: (run: Run, action: Extract<Action, { do: Kind }>) => Promise<unknown> | unknown } = {
+  checkout: async (run, { invoices, share }) => {
+    const asked = run.invoices
+      .filter((_, index) => invoices.some((wanted) => wanted === index))
+      .map(({ id, pence }) => ({ recordId: id, ...(share !== undefined && { amount: decimal(Math.round(pence * share)) }) }));
+    const urls = { successUrl: 'http://127.0.0.1/paid', cancelUrl: 'http://127.0.0.1/back' };
+    const made = await call(run, 'post', '/pay/checkout', { customerId: '1', invoices: asked, ...urls });
+    if (made?.['url'] && made['paymentId']) run.pages.push({ url: made['url'], paymentId: made['paymentId'] });
+  },
+  pay: (run, { which, outcome }) => {
+    const session = sessionAt(run, which);
+    if (session !== undefined) world.stripe.ledger.pay(session.id, outcome);
+  },
+  settle: (run, { which, outcome }) => {
+    const session = sessionAt(run, which);
+    if (session !== undefined) world.stripe.ledger.settle(session.id, outcome);
+  },
+  deliver: async (_run, { back, times }) => {
+    const { events } = world.stripe.ledger;
+    const event = events[events.length - 1 - back];
+    if (event === undefined) return;
+    for (const answer of await Promise.all(Array.from({ length: times }, () => world.deliver(event)))) expect(answer.status).toBe(200);
+  },
+  refund: async (run, { which, share }) => {
+    const page = at(run.pages, which);
+    const session = sessionAt(run, which);
+    if (page === undefined || session === undefined) return;
+    const amount = share === undefined ? {} : { amount: decimal(Math.round(session.amount_total * share)) };
+    await call(run, 'post', `/pay/payments/${page.paymentId}/refund`, amount);
+  },
+  'refund at the desk': (run, { which, share }) => {
+    const intent = intentAt(run, which);
+    if (intent === undefined) return;
+    try {
+      world.stripe.ledger.refund({ payment_intent: intent.id, amount: Math.round(intent.amount * share) });
+    } catch (error) {
+      // The desk refuses like the interface does.
+      run.log.push(`  ${error}`);
+    }
+  },
+  'refunds wait': (_run, { pend }) => {
+    world.stripe.ledger.refunds.pend = pend;
+  },
+  'settle a refund': (run, { which, status }) => {
+    const intent = intentAt(run, which);
+    const refund = at(
+      world.stripe.ledger.all<Refund>('refund').filter(({ payment_intent }) => payment_intent === intent?.id),
+      which,
+    );
+    if (refund === undefined) return;
+    // What comes back leaves the payment free in the ERP, as a person sees fit.
+    if (refund.status === 'succeeded') run.disturbed = true;
+    world.stripe.ledger.settleRefund(refund.id, status);
+  },
+  'pay by hand': async (run, { invoice, share }) => {
+    const { id, pence } = run.invoices[invoice] ?? { id: '', pence: 0 };
+    const amount = Math.round(pence * share) / 100;
+    run.disturbed = true;
+    const body = { customer: { id: '1' }, payment: amount, apply: { items: [{ doc: { id }, apply: true, amount }] } };
+    // The ERP refuses what the invoice no longer takes.
+    await world.byHand('customerPayment', body).catch((error: unknown) => run.log.push(`  ${error}`));
+  },
+  'Stripe fails': (_run, { fault }) => void faults.push(fault),
+  'the ERP fails': (_run, { afterEffect, write }) => {
+    const path = write ? /record\/v1\/customer(Payment|Refund)/ : /suiteql/;
+    world.books.erp.account.injectFault({ path, times: 1, status: 503, cut: true, afterEffect });
+  },
+  'time passes': (_run, { minutes }) => world.clock.advance(minutes * 60_000),
+  restart: () => world.restart(),
+  'pay out': () => void world.stripe.ledger.payOut('gbp'),
+  work: () => world.work(),
+};
+const faults: Fault[] = [];
+
+async function play(steps: readonly (readonly Action[])[]): Promise<Run> {
+  const pence = [10_000, 3_333];
+  const ids = await Promise.all(
+    pence.map((amount) => world.byHand('invoice', { entity: { id: '1' }, item: { items: [{ item: '10', amount: amount / 100 }] } })),
+  );
+  const run: Run = { invoices: ids.map((id, index) => ({ id, pence: pence[index] ?? 0 })), pages: [], disturbed: false, log: [] };
+  for (const step of steps) {
+    await Promise.all(
+      step.map(async (one) => {
+        run.log.push(JSON.stringify(one));
+        await does[one.do](run, one as never);
+      }),
+    );
+  }
+  return run;
+}
+
+/** Nothing fails any more, banks answer, and whoever did not pay by then can't. Events that nobody delivered stay undelivered. */
+async function comeToRest(): Promise<void> {
+  faults.length = 0;
+  const { ledger } = world.stripe;
+  world.books.erp.account.clearFaults();
+  ledger.refunds.pend = false;
+  for (const session of ledger.all<Session>('checkout.session')) ledger.settle(session.id, 'succeeds');
+  for (const refund of ledger.all<Refund>('refund')) if (refund.status === 'pending') ledger.settleRefund(refund.id, 'succeeded');
+  world.clock.advance(3 * 3_600_000);
+  await world.rest();
+  await world.undoWhatCameBack();
+  // Stripe forgets what is old.
+  ledger.events.length = 0;
+}
+
+const ranks: Readonly<Record<string, number>> = {
+  'pay_payments PENDING': 0,
+  'pay_payments PROCESSING': 1,
+  'pay_payments FAILED': 2,
+  'pay_payments CANCELED': 2,
+  'pay_payments SUCCEEDED': 3,
+  'pay_payments PARTIALLY_REFUNDED': 4,
+  'pay_payments REFUNDED': 5,
+  'pay_refunds PENDING': 0,
+  'pay_refunds SUCCEEDED': 1,
+  'pay_refunds FAILED': 2,
+  'pay_refunds CANCELED': 2,
+  'pay_payouts PENDING': 0,
+};
+const rank = (of: string, status: string): number => ranks[`${of} ${status}`] ?? Number.NaN;
+
+const final = new Set(['FAILED', 'CANCELED', 'SUCCEEDED', 'PARTIALLY_REFUNDED', 'REFUNDED']);
+function expectAgreement(line: PaymentLine, disturbed: boolean): void {
+  const { received, refunded, atStripe, inErp, told } = line;
+  expect(final, line.status).toContain(line.status);
+  expect({ received, refunded }).toEqual({ received: atStripe.received, refunded: atStripe.refunded });
+  expect(atStripe.charges).toBeLessThanOrEqual(1);
+  expect(['LANDED', 'PARTLY_APPLIED', null]).toContain(line.document);
+  expect(inErp).toEqual({ payments: received > 0 ? 1 : 0, total: received, applied: told.applied, refunded });
+  expect(told.applied + told.unapplied).toBe(received - refunded);
+  // Nobody was asked for what was not due: but for what somebody entered meanwhile, all of it found its invoice.
+  if (!disturbed) expect(told.unapplied).toBe(0);
+}
+
+it('three ledgers agree at rest, nothing is charged twice, and states move forward only', { timeout: patienceMs }, async () => {
+  world.stripe.fault = () => faults.shift();
+  let played = 0;
+  const runs: Run[] = [];
+  const trial = async (many: readonly (readonly (readonly Action[])[])[]): Promise<void> => {
+    const mine: Run[] = [];
+    const waiting = [...many];
+    await Promise.all(
+      Array.from({ length: sideBySide }, async () => {
+        for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) mine.push(await play(next));
+      }),
+    );
+    await comeToRest();
+    const lines = await world.lines();
+    for (const run of mine) {
+      const ids = new Set(run.invoices.map(({ id }) => id));
+      for (const line of lines.filter(({ invoices }) => invoices.some((id) => ids.has(id))))
+        try {
+          expectAgreement(line, run.disturbed);
+        } catch (error) {
+          throw new Error(`${JSON.stringify(line)}\n${run.log.join('\n')}`, { cause: error });
+        }
+    }
+    const asked = world.stripe.ledger.all<Refund>('refund').flatMap(({ metadata }) => metadata['portal_refund'] ?? []);
+    expect(asked.length, 'a refund was made twice').toBe(new Set(asked).size);
+    const backwards = (await world.moves()).filter(({ of, before, after }) => !(rank(of, after) > rank(of, before)));
+    expect(backwards).toEqual([]);
+    runs.push(...mine);
+    played += mine.length;
+  };
+  const batches = Math.max(1, Math.round(sequences / batch));
+  const many = fc.array(sequence, { minLength: batch, maxLength: batch });
+  await fc.assert(fc.asyncProperty(many, trial), { numRuns: batches, seed, endOnFailure: true });
+  expect(played).toBe(batches * batch);
+  // The sequences do something.
+  const lines = await world.lines();
+  expect(lines.filter(({ received }) => received > 0).length).toBeGreaterThan(played / 3);
+  expect(lines.filter(({ atStripe }) => atStripe.refunded > 0).length).toBeGreaterThan(played / 12);
+});
+
+it('a refund that comes back is told with what to do, and is gone from the ERP when that was done', async () => {
+  const run: Run = { invoices: [], pages: [], disturbed: false, log: [] };
+  const invoice = await world.byHand('invoice', { entity: { id: '1' }, item: { items: [{ item: '10', amount: 80 }] } });
+  const urls = { successUrl: 'http://127.0.0.1/paid', cancelUrl: 'http://127.0.0.1/back' };
+  const made = await call(run, 'post', '/pay/checkout', { customerId: '1', invoices: [{ recordId: invoice }], ...urls });
+  const session = sessionOf(world, made?.['url'] ?? '');
+  world.stripe.ledger.pay(session?.id ?? '', 'succeeds');
+  await world.work();
+  const path = `/pay/payments/${made?.['paymentId']}`;
+  const refunded = await world.api('post', `${path}/refund`, { amount: '30.00' });
+  expect(refunded.body).toMatchObject({ status: 'PARTIALLY_REFUNDED', refundedAmount: '30.00' });
+  await world.rest();
+  expect((await world.api('get', path)).body.erp).toMatchObject({ status: 'LANDED', problem: null });
+
+  world.stripe.ledger.settleRefund(refunded.body.refunds[0].providerRefundId, 'failed');
+  await world.rest();
+  const told = (await world.api('get', path)).body;
+  expect(told).toMatchObject({ refundedAmount: '0.00', refunds: [{ status: 'FAILED', failure: { code: 'expired_or_canceled_card' } }] });
+  expect(told.erp).toMatchObject({
+    status: 'FAILED',
+    problem: { code: 'REFUND_CAME_BACK', fix: expect.stringMatching(/^Delete the refund \d+ in/) },
+  });
+  await world.undoWhatCameBack();
+  expect((await world.api('get', path)).body.erp).toMatchObject({ status: 'PARTLY_APPLIED', unappliedAmount: '30.00' });
+});

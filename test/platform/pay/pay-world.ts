@@ -1,0 +1,275 @@
+// One organization that takes payments at a Stripe server on this machine and writes them into a simulated NetSuite account, with all that
+// can go wrong in between, and what its three ledgers say at rest.
+import { createApp } from '../../../src/app.ts';
+import { type Clock, systemClock } from '../../../src/core/clock.ts';
+import type { Ctx } from '../../../src/core/ctx.ts';
+import { sealSecrets } from '../../../src/platform/pay/accounts.ts';
+import { type PayWork, startPayWork } from '../../../src/platform/pay/pay-work.ts';
+import { startWriteBack, type WriteBack } from '../../../src/platform/pay/write-back.ts';
+import { answerOf, asAdmin, idOf, makeIdentity, requestToken, signAssertion } from '../../demo/netsuite/test-account.ts';
+import { type Answer, type Api, apiOf } from '../../setup/api.ts';
+import { makeKey } from '../../setup/organization.ts';
+import type { Session } from '../../setup/stripe/objects.ts';
+import { type StripeServer, startStripe } from '../../setup/stripe/server.ts';
+import { type Books, openBooks } from './erp-books.ts';
+
+const hour = 3_600_000;
+
+/** Wall time, further on by what the test says. */
+type MovedClock = Clock & { advance(ms: number): void };
+function movedClock(): MovedClock {
+  let ahead = 0;
+  return {
+    now: () => new Date(systemClock.now().getTime() + ahead),
+    monotonicMs: () => systemClock.monotonicMs(),
+    advance: (ms) => {
+      ahead += ms;
+    },
+  };
+}
+
+export type PaymentLine = {
+  readonly id: string;
+  readonly status: string;
+  readonly invoices: readonly string[];
+  readonly received: number;
+  readonly refunded: number;
+  /** Of refunds that were made; pence. */
+  readonly atStripe: { readonly received: number; readonly charges: number; readonly refunded: number };
+  readonly document: string | null;
+  readonly inErp: { readonly payments: number; readonly total: number; readonly applied: number; readonly refunded: number };
+  readonly told: { readonly applied: number; readonly unapplied: number };
+};
+
+export type PayWorld = {
+  readonly books: Books;
+  readonly stripe: StripeServer;
+  readonly api: Api;
+  readonly clock: MovedClock;
+  deliver(event: object): Promise<Answer>;
+  /** What a person enters in the ERP; gives the record's id. Rejects when the ERP refuses it. */
+  byHand(type: 'invoice' | 'customerPayment', body: object): Promise<string>;
+  /** Ends what works behind the answers, wherever it is, and begins anew with another application over the same database. */
+  restart(): Promise<void>;
+  /** Tries at once whatever waits, without a look at all that changed at Stripe. */
+  work(): Promise<void>;
+  /** Until nothing is left to be done. */
+  rest(): Promise<void>;
+  /** Does by hand what the service asks for where a refund came back that the ERP shows. */
+  undoWhatCameBack(): Promise<void>;
+  lines(): Promise<PaymentLine[]>;
+  /** Every change of a status that the database saw: table, id, before, after. */
+  moves(): Promise<{ of: string; id: string; before: string; after: string }[]>;
+  stop(): Promise<void>;
+};
+
+const watchStatuses = `
+  create table moves (at bigserial, of text, id uuid, before text, after text);
+  create function note_move() returns trigger language plpgsql security definer as $$ begin
+    if old.status <> new.status then insert into moves (of, id, before, after) values (tg_table_name, new.id, old.status, new.status); end if;
+    return new;
+  end $$;
+  create trigger watched after update on pay_payments for each row execute function note_move();
+  create trigger watched after update on pay_refunds for each row execute function note_move();
+  create trigger watched after update on pay_payouts for each row execute function note_move();`;
+
+export async function openPayWorld(): Promise<PayWorld> {
+  const clock = movedClock();
+  const [books, stripe] = await Promise.all([openBooks(), startStripe({ clock })]);
+  // Enough for the test's own hands beside the service, which keeps to its own limit.
+  books.erp.account.setConcurrencyLimit(50);
+  const { ctx: base, address } = books.database;
+  const settings = { ...base.settings, rateLimitPerMinute: 100_000_000, stripe: { apiUrl: stripe.url, timeoutMs: 15_000, retries: 0 } };
+  const ctx: Ctx = { ...base, clock, settings };
+  const tenant = { ...ctx, organizationId: books.organizationId };
+  await asAdmin(address.database, (client) => client.query(watchStatuses));
+  const { secret } = await makeKey(ctx, books.organizationId, { permissions: ['write'] });
+  const accountId = await setUp();
+  let app = createApp(ctx);
+  let running = start();
+
+  async function setUp(): Promise<string> {
+    const api = apiOf(createApp(ctx), secret);
+    const answer = await api('post', '/netsuite/metadata/refresh');
+    if (answer.status !== 200) throw new Error(`${answer.status} ${answer.text}`);
+    return books.as(async (tx) => {
+      const account = await tx('pay_accounts').first<{ id: string }>('id');
+      await tx('pay_accounts').update({ provider: 'stripe', ...sealSecrets(tenant, account.id, stripe.secrets) });
+      const invoices = { recordType: 'invoice', number: 'tranid', amountDue: 'foreignamountunpaid', currency: null, customer: 'entity' };
+      await tx('pay_configs').update({ invoices: JSON.stringify(invoices) });
+      await tx('pay_tasks').insert({ organization_id: books.organizationId, account_id: account.id, kind: 'account', subject: '' });
+      return account.id;
+    });
+  }
+
+  const person = await makeIdentity(books.erp.account);
+  /** The account's clock may have moved since the token was given. */
+  async function byHand(path: string, body: object | undefined, method = 'POST'): Promise<string> {
+    const { account } = books.erp;
+    for (let attempt = 1; ; attempt += 1) {
+      const now = Math.floor(clock.now().getTime() / 1_000);
+      const client_assertion = signAssertion(account, person, { iat: now, exp: now + 300 });
+      const { body: token } = await requestToken(account, { client_assertion });
+      const headers = { authorization: `Bearer ${token.access_token}` };
+      const sent = { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) };
+      const answer = await fetch(`${account.url}/services/rest/record/v1/${path}`, sent);
+      if (answer.status === 401 && attempt < 5) continue;
+      return idOf(await answerOf(answer));
+    }
+  }
+
+  function start(): { readonly pay: PayWork; readonly back: WriteBack } {
+    return {
+      pay: startPayWork(ctx, { pollMs: hour }),
+      back: startWriteBack(ctx, { pollMs: hour, firstWaitMs: 1, mostWaitMs: 1 }),
+    };
+  }
+  const stopWorking = () => Promise.all([running.pay.stop(), running.back.stop()]);
+
+  async function work(looking = false): Promise<void> {
+    // What somebody holds at the moment is being worked on.
+    const due = "clock_timestamp() - interval '1 second'";
+    await books.as((tx) =>
+      tx.raw(
+        `update pay_tasks set due_at = ${due} where (account_id, kind, subject) in
+          (select account_id, kind, subject from pay_tasks where kind <> 'account' or ? for update skip locked)`,
+        [looking],
+      ),
+    );
+    await books.as((tx) =>
+      tx.raw(`update pay_erp_documents set next_attempt_at = ${due} where id in (select id from pay_erp_documents for update skip locked)`),
+    );
+    await Promise.all([running.pay.settled(), running.back.settled()]);
+  }
+
+  const left = (): Promise<number> =>
+    books.as(async (tx) => {
+      // The look at the whole account is never over, but it has to come through.
+      const [tasks] = await tx('pay_tasks').whereRaw("kind <> 'account' or error is not null").count<{ count: string }[]>();
+      const [documents] = await tx('pay_erp_documents').where({ status: 'PENDING' }).count<{ count: string }[]>();
+      return Number(tasks?.count) + Number(documents?.count);
+    });
+
+  async function rest(): Promise<void> {
+    for (let round = 0; round < 12; round += 1) {
+      await work(true);
+      if (round > 0 && (await left()) === 0) return;
+    }
+    const tasks = await books.as((tx) => tx('pay_tasks').whereNot({ kind: 'account' }).select('kind', 'subject', 'attempts', 'error'));
+    const documents = await books.as((tx) => tx('pay_erp_documents').where({ status: 'PENDING' }).select('kind', 'attempts', 'problem'));
+    throw new Error(`there is always something left to do: ${JSON.stringify({ tasks, documents })}`);
+  }
+
+  async function undoWhatCameBack(): Promise<void> {
+    const waiting = await books.as((tx) =>
+      tx('pay_erp_documents')
+        .whereRaw("problem->>'code' = 'REFUND_CAME_BACK'")
+        .select<{ payment_id: string; external_id: string }[]>('payment_id', 'external_id'),
+    );
+    for (const { external_id } of waiting) {
+      const [record] = await books.ledger<{ id: string }>('select id::text from ledger.transaction where externalid = $1', [external_id]);
+      await byHand(`customerRefund/${record?.id}`, undefined, 'DELETE');
+    }
+    for (const id of new Set(waiting.map(({ payment_id }) => payment_id)))
+      await apiOf(app, secret)('post', `/pay/payments/${id}/retry-write-back`);
+    await rest();
+  }
+
+  return {
+    books,
+    stripe,
+    undoWhatCameBack,
+    clock: {
+      ...clock,
+      advance: (ms) => {
+        clock.advance(ms);
+        books.erp.account.setAuthenticationTime(clock.now());
+      },
+    },
+    api: (...call) => apiOf(app, secret)(...call),
+    deliver: async (event) => {
+      // The clock may move on while it is on its way: then it is sent once more, as Stripe does.
+      for (let attempt = 1; ; attempt += 1) {
+        const { body, headers } = stripe.signed(event);
+        const answer = await apiOf(app, null)('post', `/pay/webhooks/stripe/${accountId}`, body, headers);
+        if (answer.status !== 400 || attempt === 5) return answer;
+      }
+    },
+    byHand,
+    restart: async () => {
+      await stopWorking();
+      app = createApp(ctx);
+      running = start();
+    },
+    work: () => work(),
+    rest,
+    lines: () => readLines(books, stripe),
+    moves: () =>
+      asAdmin(address.database, async (client) => {
+        const { rows } = await client.query<{ of: string; id: string; before: string; after: string }>(
+          'select of, id, before, after from moves order by at',
+        );
+        return rows;
+      }),
+    stop: async () => {
+      await stopWorking();
+      await stripe.stop();
+      await books.stop();
+    },
+  };
+}
+
+type Held = {
+  id: string;
+  status: string;
+  received: string;
+  refunded: string;
+  document: string | null;
+  applied: string;
+  unapplied: string;
+  invoices: string[];
+};
+
+async function readLines(books: Books, stripe: StripeServer): Promise<PaymentLine[]> {
+  const held = await books.as(async (tx) => {
+    const { rows } = await tx.raw<{ rows: Held[] }>(`
+      select p.id, p.status, p.received_minor as received, p.refunded_minor as refunded, d.status as document,
+        coalesce(d.applied_minor, 0) as applied, coalesce(d.unapplied_minor, 0) as unapplied,
+        (select array_agg(i.record_id) from pay_payment_invoices i where i.payment_id = p.id) as invoices
+      from pay_payments p left join pay_erp_documents d on d.payment_id = p.id and d.kind = 'payment'`);
+    return rows;
+  });
+  const inErp = await books.ledger<{ externalid: string; payments: string; total: string; applied: string; refunded: string }>(`
+    select p.externalid, count(distinct p.id) as payments, round(100 * sum(distinct p.foreigntotal)) as total,
+      round(100 * coalesce(sum(a.amount) filter (where a.credit = p.id), 0)) as applied,
+      round(100 * coalesce(sum(a.amount) filter (where a.invoice = p.id), 0)) as refunded
+    from ledger.transaction p left join ledger.application a on p.id in (a.credit, a.invoice)
+    where p.type = 'CustPymt' and p.externalid is not null group by p.externalid`);
+  const erpOf = new Map(inErp.map((row) => [row.externalid, row]));
+  const booked = stripe.ledger.books();
+  return held.map((row) => {
+    const erp = erpOf.get(`portal-payment-${row.id}`);
+    return {
+      id: row.id,
+      status: row.status,
+      invoices: row.invoices,
+      received: Number(row.received),
+      refunded: Number(row.refunded),
+      atStripe: booked.get(row.id) ?? { received: 0, charges: 0, refunded: 0 },
+      document: row.document,
+      inErp: {
+        payments: Number(erp?.payments ?? 0),
+        total: Number(erp?.total ?? 0),
+        applied: Number(erp?.applied ?? 0),
+        refunded: Number(erp?.refunded ?? 0),
+      },
+      told: { applied: Number(row.applied), unapplied: Number(row.unapplied) },
+    };
+  });
+}
+
+/** The sessions that somebody was sent to. */
+export const sessionOf = ({ stripe }: PayWorld, url: string): Session | undefined => {
+  const found = stripe.ledger.objects.get(url.split('/').at(-1) ?? '');
+  return found?.object === 'checkout.session' ? found : undefined;
+};

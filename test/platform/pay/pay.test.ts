@@ -1,0 +1,363 @@
+// Pay through its surfaces: configuration, checkouts that never ask for more than is due, what the provider tells and what it doesn't,
+// refunds, payouts. The provider is the sandbox with books of its own; the ERP is the simulated account.
+import supertest from 'supertest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newId } from '../../../src/core/id.ts';
+import { type Answer, base, codesOf } from '../../setup/api.ts';
+import { configBody, type Desk, eventOf, mapping, openDesk, returns } from './desk.ts';
+
+let desk: Desk;
+beforeAll(async () => {
+  desk = await openDesk();
+});
+afterAll(() => desk.stop());
+
+const problemsOf = (answer: Answer): string[][] =>
+  (answer.body.error?.details ?? []).map(({ path, code }: { path: string; code: string }) => [path, code]);
+const tryCheckOut = (invoices: readonly object[], given: object = {}) =>
+  desk.api('post', '/pay/checkout', { customerId: '1', invoices, ...returns, ...given });
+const session = (paymentId: string) =>
+  desk.sql((tx) => tx('pay_payments').where({ id: paymentId }).first<{ session_id: string; status: string }>('session_id', 'status'));
+const noted = (eventId: string) => desk.sql((tx) => tx('pay_events').where({ event_id: eventId }).pluck('outcome'));
+
+describe('the configuration', () => {
+  it('is shown without secrets, checked against what is synced, and kept when something is wrong', async () => {
+    const shown = await desk.call('get', '/pay/config');
+    expect(shown).toEqual({
+      ...configBody(),
+      enabled: true,
+      writeBack: false,
+      hasCredentials: true,
+      credentialHint: null,
+      webhookUrl: `http://127.0.0.1${base}/pay/webhooks/sandbox/${desk.accountId}`,
+      lastError: null,
+      updatedAt: expect.any(String),
+    });
+    const put = async (given: object) => problemsOf(await desk.api('put', '/pay/config', configBody(given)));
+    expect(await put({ invoices: { ...mapping, number: 'tranid.name', amountDue: 'entity', customer: 'nobody' } })).toEqual([
+      ['invoices.number', 'unknown_source'],
+      ['invoices.amountDue', 'type_misfits'],
+      ['invoices.customer', 'unknown_source'],
+    ]);
+    expect(await put({ invoices: { ...mapping, recordType: 'constructor' } })).toEqual([['invoices.recordType', 'unknown_record_type']]);
+    expect(await put({ currency: 'XXX' })).toEqual([['currency', 'unknown_currency']]);
+    expect(await put({ secrets: { cardNumber: '4242' } })).toEqual([['secrets.cardNumber', 'unknown_field']]);
+    expect((await put({ provider: 'stripe' })).map(([path]) => path)).toEqual(['secrets.secretKey', 'secrets.webhookSecret']);
+    expect(await desk.call('get', '/pay/config')).toEqual(shown);
+  });
+});
+
+describe('a checkout', () => {
+  it('asks for what is due, and no other one asks for it again', async () => {
+    const [first, second] = [await desk.books.invoice(10_000), await desk.books.invoice(2_550)];
+    const both = await desk.checkOut([{ recordId: first, amount: '40' }, { recordId: second }]);
+    expect(both).toMatchObject({ status: 'PENDING', amount: '65.50', currency: 'GBP', url: expect.stringContaining('/pay/sandbox/') });
+    expect(await desk.call('get', `/pay/checkouts/${both.id}`)).toEqual(both);
+    const more = await tryCheckOut([{ recordId: first, amount: '60.01' }, { recordId: second }]);
+    expect([more.status, problemsOf(more)]).toEqual([
+      422,
+      [
+        ['invoices[0].amount', 'more_than_due'],
+        ['invoices[1].recordId', 'in_flight'],
+      ],
+    ]);
+    expect(more.body.error.details[0].message).toContain('60.00 GBP');
+    expect((await desk.checkOut([{ recordId: first }])).amount).toBe('60.00');
+    await desk.giveUp(both);
+    await desk.work(both.paymentId);
+    const { status, failure, invoices } = await desk.paymentOf(both);
+    expect([status, failure.code, invoices[0]]).toEqual([
+      'CANCELED',
+      'canceled_by_payer',
+      { recordId: first, number: expect.any(String), amount: '40.00' },
+    ]);
+    expect((await desk.call('get', `/pay/checkouts/${both.id}`)).url).toBeNull();
+    expect((await desk.checkOut([{ recordId: first }])).amount).toBe('40.00');
+  });
+
+  it('is one of many at the same moment', async () => {
+    const id = await desk.books.invoice(5_000);
+    const answers = await Promise.all(Array.from({ length: 5 }, () => tryCheckOut([{ recordId: id }])));
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 422, 422, 422, 422]);
+    const parts = await desk.books.invoice(5_000);
+    const some = await Promise.all(Array.from({ length: 5 }, () => tryCheckOut([{ recordId: parts, amount: '20' }])));
+    expect(some.map(({ status }) => status).sort()).toEqual([201, 201, 422, 422, 422]);
+  });
+
+  it('refuses what is not to be paid, each with its place and reason', async () => {
+    const id = await desk.books.invoice(1_000);
+    const foreign = await desk.books.invoice(1_000, await desk.books.customer());
+    const paid = await desk.checkOut([{ recordId: id, amount: '0.01' }]);
+    expect(paid.amount).toBe('0.01');
+    const refused = await tryCheckOut([
+      { recordId: '999999999' },
+      { recordId: foreign },
+      { recordId: id, amount: '1.001' },
+      { recordId: id },
+      { recordId: 'x’); drop' },
+    ]);
+    expect(problemsOf(refused)).toEqual([
+      ['invoices[0].recordId', 'unknown_invoice'],
+      ['invoices[1].recordId', 'unknown_invoice'],
+      ['invoices[2].amount', 'invalid_amount'],
+      ['invoices[3].recordId', 'duplicate'],
+      ['invoices[4].recordId', 'unknown_invoice'],
+    ]);
+    for (const amount of ['0', '-1', '1e1', ''])
+      expect([amount, codesOf(await tryCheckOut([{ recordId: id, amount }]))]).toEqual([amount, ['invalid_amount']]);
+    const elsewhere = { successUrl: 'https://evil.example/', cancelUrl: 'https://shop.acme.example.evil.example/' };
+    expect(problemsOf(await tryCheckOut([{ recordId: id }], elsewhere))).toEqual([
+      ['successUrl', 'foreign_address'],
+      ['cancelUrl', 'foreign_address'],
+    ]);
+    const domain = { id: newId(), organization_id: desk.ctx.organizationId, hostname: 'acme.example', verification_value: 'x' };
+    await desk.sql((tx) => tx('domains').insert({ ...domain, status: 'verified', verified_at: tx.fn.now() }));
+    const own = { successUrl: 'https://shop.acme.example/paid', cancelUrl: 'https://acme.example' };
+    expect((await tryCheckOut([{ recordId: id, amount: '1' }], own)).status).toBe(201);
+    expect((await tryCheckOut([{ recordId: id }], { ...own, cancelUrl: 'https://notacme.example' })).status).toBe(422);
+  });
+
+  it('takes amounts as last synced only where it is allowed and the ERP is down', async () => {
+    const id = await desk.books.invoice(3_000);
+    await desk.sync(id, '12.3400');
+    expect((await desk.checkOut([{ recordId: id, amount: '1' }], { allowStale: true })).amount).toBe('1.00');
+    await desk.sql((tx) => tx('erp_connections').update({ settings: tx.raw(`jsonb_set(settings, '{baseUrl}', '"http://127.0.0.1:9"')`) }));
+    try {
+      const down = await tryCheckOut([{ recordId: id }]);
+      expect([down.status, down.headers['retry-after']]).toEqual([503, expect.any(String)]);
+      expect((await desk.checkOut([{ recordId: id }], { allowStale: true })).amount).toBe('11.34');
+      const many = Array.from({ length: 110 }, (_, index) => String(900_000 + index));
+      await Promise.all(many.map((recordId) => desk.sync(recordId, '1.01')));
+      const all = await desk.checkOut(
+        many.map((recordId) => ({ recordId })),
+        { allowStale: true },
+      );
+      expect(all.amount).toBe('111.10');
+    } finally {
+      await desk.sql((tx) =>
+        tx('erp_connections').update({ settings: tx.raw("jsonb_set(settings, '{baseUrl}', to_jsonb(?::text))", [desk.books.wire.url]) }),
+      );
+    }
+  });
+
+  it('that nobody was told of is ended, whether the provider had heard of it or not', async () => {
+    const [heard, unheard] = [await desk.books.invoice(700), await desk.books.invoice(800)];
+    const [one, two] = [await desk.checkOut([{ recordId: heard }]), await desk.checkOut([{ recordId: unheard }])];
+    await desk.sql(async (tx) => {
+      // As if the process had died before it could note the answer, and before the question had left.
+      await tx('pay_payments').whereIn('id', [one.paymentId, two.paymentId]).update({ session_id: null });
+      await tx('sandbox_payments').where({ payment_id: two.paymentId }).delete();
+    });
+    await desk.work(one.paymentId, two.paymentId);
+    expect([(await desk.paymentOf(one)).status, (await desk.paymentOf(two)).status]).toEqual(['CANCELED', 'CANCELED']);
+    expect(await desk.pay(one)).toMatchObject({ outcome: 'refused' });
+    expect((await desk.checkOut([{ recordId: heard }, { recordId: unheard }])).amount).toBe('15.00');
+  });
+
+  it('that is over is ended at the provider, unless it was paid in the last moment', async () => {
+    const [late, paid] = [await desk.books.invoice(900), await desk.books.invoice(950)];
+    const [one, two] = [await desk.checkOut([{ recordId: late }]), await desk.checkOut([{ recordId: paid }])];
+    await desk.pay(two);
+    await desk.sql((tx) =>
+      tx('pay_checkouts')
+        .whereIn('id', [one.id, two.id])
+        .update({ expires_at: new Date(0) }),
+    );
+    await desk.work(one.paymentId, two.paymentId);
+    expect([(await desk.paymentOf(one)).status, (await desk.paymentOf(two)).status]).toEqual(['CANCELED', 'SUCCEEDED']);
+  });
+});
+
+describe('what the provider tells', () => {
+  const url = (end: string) => `${base}/pay/webhooks/${end}`;
+
+  it('is taken once, whatever its order and number, and asked for', async () => {
+    const id = await desk.books.invoice(1_200);
+    const checkout = await desk.checkOut([{ recordId: id }]);
+    await desk.pay(checkout, 'insufficient-funds');
+    const { session_id: sessionId } = await session(checkout.paymentId);
+    const event = eventOf('session', sessionId);
+    const answers = await Promise.all(Array.from({ length: 20 }, () => desk.tell(event)));
+    expect(answers.map(({ status, body }) => [status, body])).toEqual(answers.map(() => [200, { received: true }]));
+    await desk.work();
+    expect(await desk.paymentOf(checkout)).toMatchObject({
+      status: 'PENDING',
+      failure: { code: 'insufficient_funds' },
+      method: { type: 'card', last4: '9995' },
+    });
+    await desk.pay(checkout);
+    const later = eventOf('session', sessionId);
+    await desk.tell(later);
+    await desk.work();
+    const paid = await desk.paymentOf(checkout);
+    expect(paid).toMatchObject({
+      status: 'SUCCEEDED',
+      receivedAmount: '12.00',
+      failure: null,
+      method: { last4: '4242' },
+      erp: { status: 'OFF' },
+    });
+    expect([await noted(event.id), await noted(later.id)]).toEqual([['merged'], ['merged']]);
+    // The old one again, and one of no meaning: nothing moves.
+    await desk.tell(event);
+    await desk.work();
+    expect(await desk.paymentOf(checkout)).toEqual(paid);
+  });
+
+  it('is refused without a signature that fits, without a word of why, and counts as a failed authentication', async () => {
+    const event = eventOf('session', 'cs_x');
+    const bad = await desk.tell(event, { 'sandbox-signature': 't=1,v1=00' });
+    expect([bad.status, bad.body.error.details]).toEqual([400, undefined]);
+    expect(await noted(event.id)).toEqual([]);
+    const plain = (end: string) => supertest(desk.app).post(url(end)).set('content-type', 'application/json');
+    expect((await plain(`sandbox/${newId()}`).send('{}')).status).toBe(404);
+    expect((await plain(`stripe/${desk.accountId}`).send('{}')).status).toBe(404);
+    expect((await plain('sandbox/none').send('{}')).status).toBe(404);
+    expect((await plain(`sandbox/${desk.accountId}`).send('x'.repeat(256 * 1024 + 1))).status).toBe(413);
+    const { hits } = await desk.ctx.db.control('rate_limits').whereLike('key', 'failed-authentication:%').first<{ hits: number }>('hits');
+    expect(hits).toBe(4);
+  });
+
+  it('about what is not known is kept, asked for again, and noted in the end', async () => {
+    const event = eventOf('session', 'cs_unknown');
+    await desk.tell(event);
+    for (let attempt = 0; attempt < 4; attempt += 1) {
+      await desk.work('session:cs_unknown');
+      expect([attempt, await noted(event.id)]).toEqual([attempt, [null]]);
+    }
+    await desk.work('session:cs_unknown');
+    expect(await noted(event.id)).toEqual(['unknown']);
+    expect(await desk.sql((tx) => tx('pay_tasks').where({ subject: 'session:cs_unknown' }))).toEqual([]);
+  });
+
+  it('and what it did not tell is found by looking', async () => {
+    const checkout = await desk.checkOut([{ recordId: await desk.books.invoice(333) }]);
+    await desk.pay(checkout);
+    await desk.sql((tx) => tx('pay_tasks').where({ kind: 'payment' }).delete());
+    await desk.work('');
+    expect((await desk.paymentOf(checkout)).status).toBe('SUCCEEDED');
+  });
+
+  it('is heard while payments are off', async () => {
+    const id = await desk.books.invoice(444);
+    const checkout = await desk.checkOut([{ recordId: id, amount: '1' }]);
+    await desk.call('put', '/pay/config', configBody({ enabled: false }));
+    expect(codesOf(await tryCheckOut([{ recordId: id }]))).toEqual(['pay_disabled']);
+    await desk.pay(checkout);
+    expect((await desk.tell(eventOf('session', (await session(checkout.paymentId)).session_id))).status).toBe(200);
+    await desk.work();
+    expect((await desk.paymentOf(checkout)).status).toBe('SUCCEEDED');
+    await desk.call('put', '/pay/config', configBody());
+  });
+});
+
+describe('a payment', () => {
+  const paid = async (pence: number, card?: string) => {
+    const checkout = await desk.checkOut([{ recordId: await desk.books.invoice(pence) }]);
+    await desk.pay(checkout, card);
+    await desk.work(checkout.paymentId);
+    return checkout;
+  };
+  const refund = (checkout: { paymentId: string }, body: object = {}) =>
+    desk.api('post', `/pay/payments/${checkout.paymentId}/refund`, body);
+
+  it('is given back in parts and as a whole, and never more than it was', async () => {
+    const checkout = await paid(10_000);
+    expect((await refund(checkout, { amount: '30', reason: 'Returned' })).body).toMatchObject({
+      status: 'PARTIALLY_REFUNDED',
+      refundedAmount: '30.00',
+      refunds: [{ status: 'SUCCEEDED', amount: '30.00', reason: 'Returned', providerRefundId: expect.any(String) }],
+    });
+    expect(problemsOf(await refund(checkout, { amount: '70.01' }))).toEqual([['amount', 'more_than_left']]);
+    const both = await Promise.all([refund(checkout, { amount: '40' }), refund(checkout, { amount: '40' })]);
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 422]);
+    expect((await refund(checkout)).body).toMatchObject({ status: 'REFUNDED', refundedAmount: '100.00' });
+    expect(codesOf(await refund(checkout))).toEqual(['nothing_left']);
+    expect(codesOf(await refund(checkout, { reason: 'card 4242 4242 4242 4242' }))).toEqual(['custom']);
+    expect((await desk.sql((tx) => tx('sandbox_refunds').pluck('amount_minor'))).map(Number).reduce((a, b) => a + b)).toBe(10_000);
+  });
+
+  it('is given back once, though nobody heard the answer', async () => {
+    const checkout = await paid(500);
+    await refund(checkout, { amount: '2' });
+    await desk.sql((tx) =>
+      tx('pay_refunds').update({ provider_refund_id: null, status: 'PENDING' }).where({ payment_id: checkout.paymentId }),
+    );
+    await desk.sql((tx) => tx('pay_payments').update({ refunded_minor: 0 }).where({ id: checkout.paymentId }));
+    await desk.sql((tx) =>
+      tx('pay_tasks')
+        .insert({ organization_id: desk.ctx.organizationId, account_id: desk.accountId, kind: 'payment', subject: checkout.paymentId })
+        .onConflict(['account_id', 'kind', 'subject'])
+        .ignore(),
+    );
+    await desk.work(checkout.paymentId);
+    expect(await desk.paymentOf(checkout)).toMatchObject({ refundedAmount: '2.00', refunds: [{ status: 'SUCCEEDED' }] });
+    expect(await desk.sql((tx) => tx('sandbox_refunds').where({ amount_minor: 200 }))).toHaveLength(1);
+  });
+
+  it('is found by status, customer and time, newest first', async () => {
+    const customerId = await desk.books.customer();
+    const checkout = await desk.checkOut([{ recordId: await desk.books.invoice(100, customerId) }], { customerId });
+    const list = async (query: string) => (await desk.call('get', `/pay/payments?${query}`)).data.map(({ id }: { id: string }) => id);
+    expect(await list(`customerId=${customerId}`)).toEqual([checkout.paymentId]);
+    expect(await list(`customerId=${customerId}&status=SUCCEEDED`)).toEqual([]);
+    expect((await list('status=PENDING'))[0]).toBe(checkout.paymentId);
+    expect(await list(`after=${new Date(Date.now() + 60_000).toISOString()}`)).toEqual([]);
+    expect(await list(`customerId=${customerId}&before=${new Date(Date.now() + 60_000).toISOString()}`)).toEqual([checkout.paymentId]);
+  });
+
+  it('reaches the ERP, after which its invoice is free for the rest', async () => {
+    await desk.call('put', '/pay/config', configBody({ writeBack: { account: null, refundAccount: '7' } }));
+    const id = await desk.books.invoice(8_000);
+    const checkout = await desk.checkOut([{ recordId: id, amount: '50' }]);
+    await desk.pay(checkout);
+    await desk.work(checkout.paymentId);
+    expect((await desk.paymentOf(checkout)).erp).toEqual({
+      status: 'LANDED',
+      recordId: expect.any(String),
+      problem: null,
+      unappliedAmount: '0.00',
+    });
+    expect((await desk.checkOut([{ recordId: id }])).amount).toBe('30.00');
+    expect((await refund(checkout)).body.status).toBe('REFUNDED');
+    await desk.work();
+    const nothing = await desk.api('post', `/pay/payments/${checkout.paymentId}/retry-write-back`);
+    expect([nothing.status, codesOf(nothing)]).toEqual([422, ['nothing_to_retry']]);
+    await desk.call('put', '/pay/config', configBody());
+  });
+
+  it('is in a payout whose sums agree', async () => {
+    const checkout = await paid(1_000);
+    await refund(checkout, { amount: '2.50' });
+    await desk.sql(async (tx) => {
+      await tx('sandbox_payments')
+        .where({ state: 'SUCCEEDED' })
+        .update({ due_at: new Date(0) });
+      await tx('sandbox_refunds')
+        .where({ state: 'SUCCEEDED' })
+        .update({ due_at: new Date(0) });
+    });
+    await desk.work('');
+    const { data } = await desk.call('get', '/pay/payouts');
+    const [payout] = data.filter(({ payments }: { payments: { paymentId: string }[] }) =>
+      payments.some(({ paymentId }) => paymentId === checkout.paymentId),
+    );
+    expect(await desk.call('get', `/pay/payouts/${payout.id}`)).toEqual(payout);
+    expect(payout.payments).toContainEqual({ paymentId: checkout.paymentId, amount: '10.00', refundedAmount: '-2.50' });
+    const pence = (text: string): number => Math.round(Number(text) * 100);
+    const { payments, refunds, fees, other } = payout.sums;
+    expect([payments, refunds, fees, other].map(pence).reduce((a, b) => a + b)).toBe(pence(payout.amount));
+    const ours = payout.payments.map(
+      ({ amount, refundedAmount }: { amount: string; refundedAmount: string }) => pence(amount) + pence(refundedAmount),
+    );
+    expect(ours.reduce((a: number, b: number) => a + b)).toBe(pence(payout.amount));
+  });
+});
+
+describe('the log', () => {
+  it('names ids and states, and nothing of payers', () => {
+    const text = desk.lines.join('\n');
+    expect(text).toContain('"to":"SUCCEEDED"');
+    expect(text).not.toMatch(/4242|\/pay\/sandbox\/[\w-]{20}|successUrl/);
+  });
+});

@@ -1,0 +1,356 @@
+// Payments and refunds on their way into the ERP's books: once each, whatever happens on the way, and with a fix where it can't be done.
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { startWriteBack, type WriteBack } from '../../../src/platform/pay/write-back.ts';
+import { type Books, openBooks } from './erp-books.ts';
+
+let books: Books;
+let runner: WriteBack;
+const hour = 3_600_000;
+const POST = 'POST customerPayment';
+const REFUND = 'POST customerRefund';
+
+beforeAll(async () => {
+  books = await openBooks();
+  runner = startWriteBack(books.database.ctx, { pollMs: hour, firstWaitMs: hour });
+});
+afterEach(() => {
+  books.erp.account.clearFaults();
+  books.erp.account.setSwitches({ booksClosedThrough: null, customersOnHold: [], paymentTouchesInvoice: true });
+  books.wire.before = () => undefined;
+  books.wire.after = () => undefined;
+  books.wire.seen.length = 0;
+});
+afterAll(async () => {
+  await runner.stop();
+  await books.stop();
+});
+
+/** Another attempt at everything that waits. */
+const again = async (): Promise<void> => {
+  await runner.settled();
+  await books.makeDue();
+  await runner.settled();
+};
+const settledState = async (paymentId: string) => {
+  await runner.settled();
+  return books.state(paymentId);
+};
+const open = (...ids: string[]) => books.open(...ids);
+const inErp = (paymentId: string) => books.inErp(paymentId);
+const landed = { status: 'LANDED', problem: null, unapplied: 0, landedAt: expect.any(Date), recordId: expect.stringMatching(/^\d+$/) };
+
+describe('a payment', () => {
+  it('is applied to its invoices, once, and the next look for changes shows them paid', async () => {
+    const [a, b] = [await books.invoice(3010), await books.invoice(5000)];
+    const id = await books.pay([
+      [a, 3010],
+      [b, 2000],
+    ]);
+    expect(await settledState(id)).toEqual(landed);
+    expect([await open(a, b), await inErp(id)]).toEqual([[0, 3000], { payments: 1, total: 5010, applied: 5010, refunded: 0, refunds: 0 }]);
+    const [row] = await books.ledger('SELECT entity::text, undepfunds, account, memo FROM ledger.transaction WHERE externalid = $1', [
+      `portal-payment-${id}`,
+    ]);
+    expect(row).toMatchObject({ entity: '1', undepfunds: 'T', account: null, memo: expect.stringContaining(id) });
+    // A first attempt that was never sent looks nothing up.
+    expect(books.wire.seen.filter((name) => name === POST)).toHaveLength(1);
+    expect(books.wire.seen.filter((name) => name === 'POST suiteql')).toHaveLength(2);
+    await again();
+    expect(await books.retry(id)).toBe(0);
+    expect(books.wire.seen.filter((name) => name === POST)).toHaveLength(1);
+  });
+
+  it('of which invoices take less by now is applied as far as they do, and says what is left and why', async () => {
+    const [a, b] = [await books.invoice(1000), await books.invoice(2000)];
+    await books.byHand('POST', 'customerPayment', { customer: '1', payment: 4, apply: { items: [{ doc: a, apply: true, amount: 4 }] } });
+    // And while it is on its way somebody pays a part of the other.
+    books.wire.before = async (name) => {
+      if (name !== POST) return;
+      books.wire.before = () => undefined;
+      await books.byHand('POST', 'customerPayment', {
+        customer: '1',
+        payment: 15,
+        apply: { items: [{ doc: b, apply: true, amount: 15 }] },
+      });
+    };
+    const id = await books.pay([
+      [a, 1000],
+      [b, 2000],
+    ]);
+    expect(await settledState(id)).toMatchObject({
+      status: 'PARTLY_APPLIED',
+      unapplied: 1900,
+      problem: { code: 'PARTLY_APPLIED', message: expect.stringContaining('19.00 GBP'), fix: expect.stringContaining('another invoice') },
+    });
+    expect([await open(a, b), await inErp(id)]).toMatchObject([[0, 0], { payments: 1, total: 3000, applied: 1100 }]);
+    // Somebody applies the rest elsewhere; another look sees it, and a refund takes it back from there at the end.
+    const c = await books.invoice(5000);
+    const { recordId } = (await books.state(id)) as { recordId: string };
+    await books.byHand('PATCH', `customerPayment/${recordId}`, { apply: { items: [{ doc: c, apply: true, amount: 19 }] } });
+    expect(await books.retry(id)).toBe(1);
+    await runner.settled();
+    expect(await books.state(id)).toEqual({ ...landed, recordId });
+    await books.refund(id, 1200);
+    expect(await settledState(id)).toMatchObject({ status: 'LANDED', unapplied: 0 });
+    expect(await open(a, b, c)).toEqual([600, 500, 3200]);
+  });
+
+  it('whose invoice is gone stays unapplied as a whole', async () => {
+    const a = await books.invoice(1000);
+    await books.byHand('DELETE', `invoice/${a}`);
+    const id = await books.pay([[a, 1000]]);
+    expect(await settledState(id)).toMatchObject({ status: 'PARTLY_APPLIED', unapplied: 1000 });
+    expect(await inErp(id)).toMatchObject({ payments: 1, total: 1000, applied: 0 });
+  });
+});
+
+describe('an attempt that ends in the dark', () => {
+  const cut = { status: 500, cut: true, times: 1 };
+  const cases: [name: string, fault: object, sent: number][] = [
+    ['before the ERP had it', cut, 2],
+    ['after its effect, without an answer', { ...cut, afterEffect: true }, 1],
+    ['after its effect, with a server error', { ...cut, cut: false, afterEffect: true }, 1],
+  ];
+  it.each(cases)('%s: the payment is there once after the next', async (_name, fault, sent) => {
+    const a = await books.invoice(700);
+    books.erp.account.injectFault({ path: /customerPayment$/, ...cut, ...fault });
+    const id = await books.pay([[a, 700]]);
+    expect(await settledState(id)).toMatchObject({ status: 'PENDING', problem: { fix: expect.stringContaining('next attempt') } });
+    await again();
+    expect(await books.state(id)).toEqual(landed);
+    expect([await inErp(id), await open(a)]).toMatchObject([{ payments: 1, total: 700, applied: 700 }, [0]]);
+    expect(books.wire.seen.filter((name) => name === POST)).toHaveLength(sent);
+  });
+
+  it.each(cases)('%s: so is the refund, and what was taken back is taken back once', async (_name, fault, sent) => {
+    const [a, b] = [await books.invoice(700), await books.invoice(300)];
+    const id = await books.pay([
+      [a, 700],
+      [b, 300],
+    ]);
+    await runner.settled();
+    books.erp.account.injectFault({ path: /customerPayment\/\d+$/, every: 2, ...cut, ...fault }); // the first is the read before it
+    books.erp.account.injectFault({ path: /customerRefund$/, ...cut, ...fault });
+    await books.refund(id, 450);
+    for (let left = 3; left > 0; left -= 1) await again();
+    expect(await books.state(id)).toEqual(landed);
+    expect([await inErp(id), await open(a, b)]).toEqual([
+      { payments: 1, total: 1000, applied: 550, refunded: 450, refunds: 1 },
+      [150, 300],
+    ]);
+    expect(books.wire.seen.filter((name) => name === REFUND)).toHaveLength(sent);
+  });
+
+  it('two that work on the same payment since a lease ran out make one of it', async () => {
+    const a = await books.invoice(800);
+    const both = Promise.withResolvers<void>();
+    let here = 0;
+    books.wire.before = async (name) => {
+      if (name !== POST) return;
+      here += 1;
+      if (here === 2) both.resolve();
+      // The first is on its way; its lease ends, and another process begins.
+      if (here === 1)
+        await books.as((tx) => tx('pay_erp_documents').update({ lease_until: tx.raw("clock_timestamp() - interval '1 second'") }));
+      if (here === 1) other = startWriteBack(books.database.ctx, { pollMs: hour });
+      await both.promise;
+    };
+    let other: WriteBack | undefined;
+    const id = await books.pay([[a, 800]]);
+    await runner.settled();
+    await other?.settled();
+    await other?.stop();
+    expect(await books.state(id)).toEqual(landed);
+    expect([here, await inErp(id), await open(a)]).toMatchObject([2, { payments: 1, applied: 800 }, [0]]);
+  });
+
+  it('a process that stops gives it up at once, and the next one finds what became of it', async () => {
+    const a = await books.invoice(900);
+    const begun = Promise.withResolvers<void>();
+    books.wire.after = (name) => (name === POST ? (begun.resolve(), new Promise(() => undefined)) : undefined);
+    const id = await books.pay([[a, 900]]);
+    await begun.promise;
+    await runner.stop();
+    expect([await books.state(id), await inErp(id)]).toMatchObject([{ status: 'PENDING', problem: null }, { payments: 1 }]);
+    books.wire.after = () => undefined;
+    runner = startWriteBack(books.database.ctx, { pollMs: hour, firstWaitMs: hour });
+    expect([await settledState(id), await inErp(id), await open(a)]).toMatchObject([landed, { payments: 1, applied: 900 }, [0]]);
+  });
+});
+
+describe('refunds', () => {
+  it('open the last listed invoice first, one after the other, until nothing is left of the payment', async () => {
+    const [a, b] = [await books.invoice(1000), await books.invoice(2000)];
+    const id = await books.pay([
+      [a, 1000],
+      [b, 2000],
+    ]);
+    await books.refund(id, 500);
+    await books.refund(id, 2000);
+    expect(await settledState(id)).toEqual(landed);
+    expect([await inErp(id), await open(a, b)]).toEqual([
+      { payments: 1, total: 3000, applied: 500, refunded: 2500, refunds: 2 },
+      [500, 2000],
+    ]);
+    await books.refund(id, 500);
+    expect(await settledState(id)).toEqual(landed);
+    expect([await inErp(id), await open(a, b)]).toEqual([
+      { payments: 1, total: 3000, applied: 0, refunded: 3000, refunds: 3 },
+      [1000, 2000],
+    ]);
+    await books.refund(id, 1);
+    expect(await settledState(id)).toMatchObject({ status: 'FAILED', problem: { code: 'PAYMENT_USED_UP' } });
+  });
+
+  it('that the ERP refuses after something was taken back tell how it stands, and go on from there', async () => {
+    const a = await books.invoice(900);
+    const id = await books.pay([[a, 900]]);
+    await runner.settled();
+    await books.setWriteBack({ account: null });
+    await books.refund(id, 400);
+    expect(await settledState(id)).toMatchObject({
+      status: 'FAILED',
+      unapplied: 400,
+      problem: { code: 'VALUE_MISSING', message: expect.stringContaining('Account'), fix: expect.stringContaining('PUT /pay/config') },
+    });
+    await books.setWriteBack({ account: '7' });
+    expect(await books.retry(id)).toBe(2); // the payment is looked at again as well
+    await runner.settled();
+    expect([await books.state(id), await inErp(id)]).toMatchObject([landed, { applied: 500, refunded: 400, refunds: 1 }]);
+    await books.setWriteBack({ account: null, refundAccount: '7' });
+  });
+});
+
+describe('what the ERP refuses', () => {
+  const today = () => books.erp.account.businessTime().toISOString().slice(0, 10);
+  type Case = [code: string, fix: string, begin: (customer: string) => unknown, end: (customer: string) => unknown];
+  const cases: Case[] = [
+    [
+      'PERIOD_CLOSED',
+      'Reopen the accounting period',
+      () => books.erp.account.setSwitches({ booksClosedThrough: today() }),
+      () => books.erp.account.setSwitches({ booksClosedThrough: null }),
+    ],
+    [
+      'CUSTOMER_ON_HOLD',
+      'off credit hold',
+      (customer) => books.erp.account.setSwitches({ customersOnHold: [customer] }),
+      () => books.erp.account.setSwitches({ customersOnHold: [] }),
+    ],
+    [
+      'CUSTOMER_INACTIVE',
+      'active again',
+      (customer) => books.byHand('PATCH', `customer/${customer}`, { isInactive: true }),
+      (customer) => books.byHand('PATCH', `customer/${customer}`, { isInactive: false }),
+    ],
+  ];
+  it.each(cases)('%s fails with a fix, and lands when asked again after it', async (code, fix, begin, end) => {
+    const customer = await books.customer();
+    const a = await books.invoice(600, customer);
+    await begin(customer);
+    const id = await books.pay([[a, 600]], { customer });
+    const failed = { status: 'FAILED', recordId: null, landedAt: null, problem: { code, fix: expect.stringContaining(fix) } };
+    expect(await settledState(id)).toMatchObject(failed);
+    await again();
+    expect([await books.state(id), await inErp(id)]).toMatchObject([failed, { payments: 0 }]);
+    await end(customer);
+    expect(await books.retry(id)).toBe(1);
+    await runner.settled();
+    expect([await books.state(id), await inErp(id)]).toMatchObject([landed, { payments: 1, applied: 600 }]);
+  });
+
+  it('a refund that would change a closed day, an unknown customer, and a sentence that nobody knows', async () => {
+    const a = await books.invoice(100);
+    const closed = await books.pay([[a, 100]]);
+    await runner.settled();
+    books.erp.account.setSwitches({ booksClosedThrough: today() });
+    await books.refund(closed, 50);
+    expect(await settledState(closed)).toMatchObject({ status: 'FAILED', unapplied: 0, problem: { code: 'PERIOD_CLOSED' } });
+    expect(await inErp(closed)).toMatchObject({ applied: 100, refunded: 0 });
+    const unknown = await books.pay([[a, 10]], { customer: '999999' });
+    expect(await settledState(unknown)).toMatchObject({ status: 'FAILED', problem: { code: 'CUSTOMER_UNKNOWN' } });
+    const detail = { detail: 'The moon is in the wrong house.', 'o:errorCode': 'USER_ERROR' };
+    books.erp.account.injectFault({ path: /customerPayment$/, times: 1, status: 400, body: { 'o:errorDetails': [detail] } });
+    const odd = await books.pay([[a, 10]]);
+    expect(await settledState(odd)).toMatchObject({
+      status: 'FAILED',
+      problem: { code: 'WRITE_REFUSED', message: 'The moon is in the wrong house.', fix: expect.stringContaining('what its message says') },
+    });
+  });
+
+  it('a record of another amount under the same external id is not taken for the payment', async () => {
+    const a = await books.invoice(400);
+    await books.setWriteBack(false);
+    const id = await books.pay([[a, 400]]);
+    expect(await settledState(id)).toMatchObject({ status: 'PENDING', problem: { code: 'WRITE_BACK_OFF' } });
+    const strange = await books.byHand('POST', 'customerPayment', { customer: '1', payment: 3, externalId: `portal-payment-${id}` });
+    await books.setWriteBack({ account: null, refundAccount: '7' });
+    await again();
+    expect(await books.state(id)).toMatchObject({
+      status: 'FAILED',
+      problem: { code: 'ANOTHER_PAYMENT', fix: expect.stringContaining(strange) },
+    });
+    expect(await inErp(id)).toMatchObject({ payments: 1, total: 300 });
+  });
+});
+
+describe('trouble with the account as a whole', () => {
+  const error = (status: number, code: string) => ({ status, body: { 'o:errorDetails': [{ detail: 'No.', 'o:errorCode': code }] } });
+  const waitOf = async (paymentId: string): Promise<number> => {
+    const row = await books.as((tx) =>
+      tx('pay_erp_documents')
+        .where({ payment_id: paymentId })
+        .first<{ s: number }>(tx.raw('extract(epoch from next_attempt_at - updated_at)::float as s')),
+    );
+    return row.s;
+  };
+  it.each([
+    [
+      'asked to wait',
+      { ...error(429, 'CONCURRENCY_LIMIT_EXCEEDED'), headers: { 'retry-after': '3599' } },
+      'CONCURRENCY_LIMIT_EXCEEDED',
+      3599,
+    ],
+    ['down', error(503, 'SERVER_ERROR'), 'SERVER_ERROR', 1800],
+    ['a refused log-in', error(401, 'INVALID_LOGIN'), 'INVALID_LOGIN', 3600],
+  ])('%s: it waits, the others of the organization with it, and all land in the end', async (_name, fault, code, leastWait) => {
+    const [a, b] = [await books.invoice(100), await books.invoice(200)];
+    books.erp.account.injectFault({ path: /./, times: 2, ...fault });
+    const first = await books.pay([[a, 100]]);
+    expect(await settledState(first)).toMatchObject({ status: 'PENDING', problem: { code, fix: expect.any(String) } });
+    expect(await waitOf(first)).toBeGreaterThanOrEqual(leastWait - 1);
+    books.erp.account.clearFaults();
+    const second = await books.pay([[b, 200]]);
+    expect(await settledState(second)).toMatchObject({ status: 'PENDING', problem: null });
+    expect(books.wire.seen).not.toContain(POST);
+    expect(await books.retry(second)).toBe(1);
+    await runner.settled();
+    expect(await books.state(second)).toEqual(landed);
+    await again();
+    expect([await books.state(first), await books.state(second)]).toEqual([landed, landed]);
+  });
+
+  it('an organization without a connection waits with a fix, and holds up nobody else', async () => {
+    const a = await books.invoice(100);
+    const [neighbour, id] = [await books.neighbour(), await books.pay([[a, 100]])];
+    expect(await settledState(id)).toEqual(landed);
+    expect(await neighbour()).toMatchObject({
+      status: 'PENDING',
+      problem: { code: 'NO_CONNECTION', fix: expect.stringContaining('PUT /netsuite/connection') },
+    });
+  });
+
+  it('a right that the role lacks holds up that document alone', async () => {
+    const [a, b] = [await books.invoice(100), await books.invoice(200)];
+    books.erp.account.injectFault({ path: /customerPayment$/, times: 1, ...error(403, 'INSUFFICIENT_PERMISSION') });
+    const first = await books.pay([[a, 100]]);
+    expect(await settledState(first)).toMatchObject({
+      status: 'PENDING',
+      problem: { code: 'PERMISSION_MISSING', fix: expect.stringContaining('"Customer Payment"') },
+    });
+    const second = await books.pay([[b, 200]]);
+    expect(await settledState(second)).toEqual(landed);
+    await again();
+    expect(await books.state(first)).toEqual(landed);
+  });
+});

@@ -1,0 +1,157 @@
+// A server on this machine that speaks the part of Stripe's interface that the service uses, as https://docs.stripe.com/api describes
+// it: form-encoded requests, lists by pages, objects expanded on demand, errors with their codes, and keys of idempotency, under which
+// the first answer is kept (a 500 too) and another body is refused. It fails on demand, before or after it did what it was asked.
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import Stripe from 'stripe';
+import { type Clock, systemClock } from '../../../src/core/clock.ts';
+import { type Form, readForm } from './form.ts';
+import { apiVersion, Ledger } from './ledger.ts';
+import { type StripeEvent, StripeRefusal } from './objects.ts';
+import { answer } from './routes.ts';
+
+/** 'late': the answer is old when it comes. 'after': it was done, and the caller isn't told. 'stall': nothing is done or answered until the caller leaves. */
+export type Fault =
+  | 'rate-limit'
+  | 'error-before'
+  | 'error-after'
+  | 'cut-before'
+  | 'cut-after'
+  | 'half-answer'
+  | 'stall'
+  | 'late'
+  | 'not-json';
+export type StripeRequest = {
+  readonly method: string;
+  readonly path: string;
+  readonly form: Form;
+  readonly headers: IncomingMessage['headers'];
+};
+
+export type StripeServer = {
+  readonly url: string;
+  readonly secrets: { readonly secretKey: string; readonly webhookSecret: string };
+  readonly ledger: Ledger;
+  readonly requests: StripeRequest[];
+  /** Asked before each request; it may be replaced. */
+  fault: (request: StripeRequest) => Fault | undefined;
+  /** What a restricted key may not reach, as the beginning of a path. */
+  readonly forbidden: string[];
+  /** As Stripe may do after a day. */
+  forgetKeys(): void;
+  /** Resolves when a request is first left without an answer. */
+  readonly stalled: Promise<void>;
+  /** As it is sent to an endpoint: the raw body and its signature, made `ageSeconds` ago. */
+  signed(event: StripeEvent | object, ageSeconds?: number): { readonly body: string; readonly headers: { 'stripe-signature': string } };
+  stop(): Promise<void>;
+};
+
+/** Long enough for others to be asked and answered in between. */
+const lateMs = 100;
+type Kept = { readonly print: string; status?: number; body?: unknown };
+
+export async function startStripe({ clock = systemClock }: { readonly clock?: Clock } = {}): Promise<StripeServer> {
+  const secrets = { secretKey: `sk_test_${randomBytes(12).toString('hex')}`, webhookSecret: `whsec_${randomBytes(12).toString('hex')}` };
+  const { promise: stalled, resolve: stall } = Promise.withResolvers<void>();
+  const kept = new Map<string, Kept>();
+  const server = createServer((req, res) => void serve(req, res));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const stripe: StripeServer = {
+    url,
+    secrets,
+    ledger: new Ledger(clock, url),
+    requests: [],
+    fault: () => undefined,
+    forbidden: [],
+    forgetKeys: () => kept.clear(),
+    stalled,
+    signed(event, ageSeconds = 0) {
+      const body = JSON.stringify(event);
+      const timestamp = Math.floor(clock.now().getTime() / 1_000) - ageSeconds;
+      return {
+        body,
+        headers: {
+          'stripe-signature': Stripe.webhooks.generateTestHeaderString({ payload: body, secret: secrets.webhookSecret, timestamp }),
+        },
+      };
+    },
+    stop: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+
+  async function serve(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    let text = '';
+    for await (const chunk of req) text += chunk;
+    const { pathname, search } = new URL(req.url ?? '', url);
+    const asked = { method: req.method ?? '', path: pathname, form: readForm(req.method === 'GET' ? search : text), headers: req.headers };
+    stripe.requests.push(asked);
+    const fault = stripe.fault(asked);
+    if (fault === 'stall') return stall();
+    if (fault === 'cut-before') return void req.socket.destroy();
+    const { status, body } = respond(asked, text, fault);
+    if (fault === 'cut-after') return void req.socket.destroy();
+    if (fault === 'late') await sleep(lateMs);
+    const sent = fault === 'not-json' ? '<html>' : JSON.stringify(body);
+    const retry = fault === 'rate-limit' ? { 'retry-after': '7' } : {};
+    res.writeHead(status, { 'content-type': 'application/json', 'request-id': 'req_test', ...retry });
+    if (fault !== 'half-answer') return void res.end(sent);
+    res.write(sent.slice(0, sent.length / 2), () => req.socket.destroy());
+  }
+
+  function respond(asked: StripeRequest, text: string, fault: Fault | undefined): { status: number; body: unknown } {
+    const refusal = (status: number, error: Record<string, unknown>) => ({ status, body: { error } });
+    if (asked.headers.authorization !== `Bearer ${secrets.secretKey}`)
+      return refusal(401, {
+        type: 'invalid_request_error',
+        message: `Invalid API Key provided: ${asked.headers.authorization?.slice(7, 20)}***`,
+      });
+    if (stripe.forbidden.some((path) => asked.path.startsWith(path)))
+      return refusal(403, { type: 'invalid_request_error', message: 'The provided key does not have the required permissions.' });
+    if (asked.headers['stripe-version'] !== apiVersion) throw new Error(`the service speaks ${asked.headers['stripe-version']}`);
+    if (fault === 'rate-limit') return refusal(429, { type: 'invalid_request_error', code: 'rate_limit', message: 'Too many requests.' });
+    if (fault === 'error-before') return refusal(500, { type: 'api_error', message: 'An unknown error occurred.' });
+    return asked.method === 'POST' ? underKey(asked, text, fault) : execute(asked, fault);
+  }
+
+  /** Under its key of idempotency. */
+  function underKey(asked: StripeRequest, text: string, fault: Fault | undefined): { status: number; body: unknown } {
+    const key = asked.headers['idempotency-key']?.toString() ?? randomBytes(8).toString('hex');
+    const print = createHash('sha256').update(`${asked.path}\n${text}`).digest('hex');
+    const before = kept.get(key);
+    if (before !== undefined && before.print !== print)
+      return {
+        status: 400,
+        body: {
+          error: {
+            type: 'idempotency_error',
+            message: 'Keys for idempotent requests can only be used with the same parameters they were first used with.',
+          },
+        },
+      };
+    if (before?.status !== undefined) return { status: before.status, body: before.body };
+    const { stored = true, ...made } = execute(asked, fault);
+    if (stored) kept.set(key, { print, ...made });
+    return made;
+  }
+
+  function execute(asked: StripeRequest, fault: Fault | undefined): { status: number; body: unknown; stored?: boolean } {
+    try {
+      const body = answer(stripe.ledger, asked);
+      if (fault === 'error-after') return { status: 500, body: { error: { type: 'api_error', message: 'An unknown error occurred.' } } };
+      return { status: 200, body };
+    } catch (error) {
+      if (!(error instanceof StripeRefusal)) throw error;
+      return { status: error.status, body: { error: error.body }, stored: error.stored };
+    }
+  }
+
+  return stripe;
+}
