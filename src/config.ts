@@ -94,8 +94,7 @@ export const Environment = z.object({
   RATE_LIMIT_PER_MINUTE: whole(1, 1_000_000, 60),
   READ_TIMEOUT_MS: whole(100, 600_000, 10_000),
   PUBLIC_REQUESTS: whole(1, 100_000, 1_000),
-  READ_QUEUE: whole(0, 100_000, 256),
-  READ_QUEUE_MS: whole(1, 600_000, 3_000),
+  READ_WAIT_MS: whole(1, 600_000, 3_000),
   HTTP_CONNECTIONS: whole(1, 1_000_000, 10_000),
   EXPORT_POOL: whole(1, 50, 4),
   EXPORT_QUEUE: whole(0, 1_000, 32),
@@ -229,7 +228,7 @@ function toSettings(env: Environment): Settings {
     corsOrigins: env.CORS_ORIGINS,
     readTimeoutMs: env.READ_TIMEOUT_MS,
     proof: { warnMs: 250, budgetMs: 600_000, mostPairs: 2_000, fewRecords: 10_000 },
-    publicLoad: { requests: env.PUBLIC_REQUESTS, waiting: env.READ_QUEUE, waitMs: env.READ_QUEUE_MS },
+    publicLoad: { requests: env.PUBLIC_REQUESTS, waitMs: env.READ_WAIT_MS },
     exports: {
       running: env.EXPORT_POOL,
       waiting: env.EXPORT_QUEUE,

@@ -60,10 +60,9 @@ export type Settings = {
   };
   /** What the public interface may take of this process at once. */
   readonly publicLoad: {
-    /** Requests under way, of one organization at most three quarters of them. */
+    /** Requests under way, of one organization at most half of them. */
     readonly requests: number;
-    /** Reads that may wait for a connection, and look-ups of keys and versions as well; of one organization at most half. */
-    readonly waiting: number;
+    /** How long they wait for a connection at most. */
     readonly waitMs: number;
   };
   readonly exports: {

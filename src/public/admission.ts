@@ -2,17 +2,17 @@
 // process itself is full, and then at once, with words and a time to come back. So its queues are bounded in number and in time, one
 // organization can't fill them, and what else the process does keeps connections of its own.
 import type { Ctx } from '../core/ctx.ts';
-import { unavailable } from '../core/errors.ts';
-import { openTurns, type Turns } from './turns.ts';
+import { type AppError, unavailable } from '../core/errors.ts';
+import { half, openTurns, type Turns } from './turns.ts';
 
 const retryAfterSeconds = 1;
 
 /** Lists, records and changes in turns on the connections for synced records; a part of those stays with syncs and management. */
 export function openReadTurns({ db, settings }: Pick<Ctx, 'db' | 'settings'>): Turns {
-  const { waiting, waitMs } = settings.publicLoad;
+  const { requests, waitMs } = settings.publicLoad;
   const all = db.data.options.max;
   const running = Math.max(1, all - Math.max(1, Math.floor(all / 4)));
-  return openTurns({ running, waiting, limitMs: waitMs, ofOne: Math.max(1, running - 1), retryAfterSeconds }, 'reads');
+  return openTurns({ running, waiting: requests, limitMs: waitMs, ofOne: Math.max(1, running - 1), retryAfterSeconds }, 'reads');
 }
 
 /** Runs what asks for keys and versions, in turn. Throws 503 when too many ask. */
@@ -22,8 +22,8 @@ export type LookUp = <T>(owner: string, ask: () => Promise<T>) => Promise<T>;
 export const strangers = '';
 
 export function openLookUp({ db, settings }: Pick<Ctx, 'db' | 'settings'>): LookUp {
-  const { waiting, waitMs } = settings.publicLoad;
-  const turns = openTurns({ running: db.lookups.client.pool.max, waiting, limitMs: waitMs, retryAfterSeconds }, 'look-ups');
+  const { requests, waitMs } = settings.publicLoad;
+  const turns = openTurns({ running: db.lookups.client.pool.max, waiting: requests, limitMs: waitMs, retryAfterSeconds }, 'look-ups');
   return async (owner, ask) => {
     const end = turns.begin(owner) ?? (await turns.await(owner));
     try {
@@ -35,42 +35,63 @@ export function openLookUp({ db, settings }: Pick<Ctx, 'db' | 'settings'>): Look
 }
 
 export type Places = {
-  /** Takes a place for a request, until the returned function is called. Throws 503 when there is none. */
-  enter(): Place;
+  /** Takes a place for a request, until it leaves. Rejects with 503, a moment later, when there is none. */
+  enter(): Place | Promise<never>;
 };
 export type Place = {
-  /** Counts the place as this organization's from now on. Throws 503 when it has its share already. */
-  belongsTo(organizationId: string): void;
+  /** Counts the place as this organization's from now on. Gives it up and rejects with 503, a moment later, when that has its share. */
+  belongsTo(organizationId: string): Promise<never> | undefined;
+  /** May be called again, to no effect. */
   leave(): void;
 };
 
-const full = (whose: string) => unavailable(`Too many requests ${whose}are under way; try again later`, retryAfterSeconds);
+/** Made once: whoever is full has no time for more. */
+const full = unavailable('Too many requests are under way; try again later', retryAfterSeconds);
+const fullForOne = unavailable('Too many requests of this organization are under way; try again later', retryAfterSeconds);
 
-/** Places for requests from their first line to the last byte of their answer, whatever they wait for meanwhile. */
-export function openPlaces(most: number): Places {
-  const mostOfOne = Math.ceil((most * 3) / 4);
+/**
+ * Places for requests from their first line to the last byte of their answer, whatever they wait for meanwhile. Whoever is refused and asks
+ * again at once would take the time of those who are served, so a refusal is told `refuseAfterMs` later, to as many as there are places.
+ */
+export function openPlaces(most: number, refuseAfterMs = 500): Places {
+  const mostOfOne = half(most);
   const held = new Map<string, number>();
   let taken = 0;
-  return {
-    enter() {
-      if (taken >= most) throw full('');
-      taken += 1;
-      let owner: string | undefined;
-      return {
-        belongsTo(organizationId) {
-          const count = held.get(organizationId) ?? 0;
-          if (count >= mostOfOne) throw full('of this organization ');
-          owner = organizationId;
-          held.set(organizationId, count + 1);
-        },
-        leave() {
-          taken -= 1;
-          if (owner === undefined) return;
-          const left = (held.get(owner) ?? 1) - 1;
-          if (left === 0) held.delete(owner);
-          else held.set(owner, left);
-        },
-      };
-    },
+  let refusing = 0;
+  const refuse = async (error: AppError): Promise<never> => {
+    if (refusing < most) {
+      refusing += 1;
+      await new Promise((resolve) => setTimeout(resolve, refuseAfterMs));
+      refusing -= 1;
+    }
+    throw error;
   };
+  const take = (): Place => {
+    taken += 1;
+    let owner: string | undefined;
+    let left = false;
+    const leave = (): void => {
+      if (left) return;
+      left = true;
+      taken -= 1;
+      if (owner === undefined) return;
+      const others = (held.get(owner) ?? 1) - 1;
+      if (others === 0) held.delete(owner);
+      else held.set(owner, others);
+    };
+    return {
+      leave,
+      belongsTo(organizationId) {
+        const count = held.get(organizationId) ?? 0;
+        if (count >= mostOfOne) {
+          leave();
+          return refuse(fullForOne);
+        }
+        owner = organizationId;
+        held.set(organizationId, count + 1);
+        return undefined;
+      },
+    };
+  };
+  return { enter: () => (taken < most ? take() : refuse(full)) };
 }

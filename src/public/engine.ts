@@ -63,7 +63,7 @@ export function openEngine(ctx: Ctx): Engine {
   // The other half of the connections stays with the public interface, whatever views ask for.
   const half = Math.max(1, Math.floor(ctx.db.data.options.max / 2));
   const engine: Engine = {
-    exports: openExports(ctx),
+    exports: openExports(ctx, turns),
     freeReads: openTurns({ running: half, waiting: 8 * half, limitMs: settings.readTimeoutMs }, 'reads of this kind'),
     readerOf: (organizationId) => ({ ...shared, organizationId }),
     versions: openTrusted(clock, trustMs, cacheBytes.trusted, tallies.versions),

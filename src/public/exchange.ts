@@ -16,8 +16,8 @@ export type Exchange = Reply & {
   readonly baseUrl: string;
   /** The value of the session's cookie; it opens descriptions, never records. */
   session(): string | undefined;
-  /** Throws 503 when the key's organization has its share of this process already. */
-  onCaller(key: FoundApiKey): void;
+  /** Rejects with 503 when the key's organization has its share of this process already. */
+  onCaller(key: FoundApiKey): Promise<never> | undefined;
   /** Once it is known that there is such a version, and with `resource` not empty, such a resource of it. */
   onTarget(version: string, resource: string): void;
   onMember(member: Principal): void;

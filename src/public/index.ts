@@ -58,6 +58,7 @@ export function publicHandler(
     let target = { version: '', resource: '' };
     let apiKeyId: string | undefined;
     const place = service.places.enter();
+    if (place instanceof Promise) return place;
     res.once('close', () => {
       place.leave();
       if (apiKeyId !== undefined) usage.note({ apiKeyId, ...target }, res.writableFinished ? res.statusCode : brokenOff);
@@ -71,7 +72,7 @@ export function publicHandler(
       onCaller: ({ id, organization }) => {
         res.locals['logged'] = { organizationId: organization.id, credential: { kind: 'api-key', id } };
         apiKeyId = id;
-        place.belongsTo(organization.id);
+        return place.belongsTo(organization.id);
       },
       onTarget: (version, resource) => {
         target = { version, resource };

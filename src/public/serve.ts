@@ -110,7 +110,8 @@ export async function answer(service: PublicService, exchange: Exchange): Promis
   if (session !== undefined) return describeToMember(service, exchange, session, target.version);
   const found = service.authenticate(req.headers);
   const key = found instanceof Promise ? await found : found;
-  exchange.onCaller(key);
+  const refused = exchange.onCaller(key);
+  if (refused !== undefined) await refused;
   const organizationId = key.organization.id;
   assertTenant(key, req.headers);
   if (target.version === '') throw nothingHere();

@@ -16,6 +16,8 @@ export type Turns = {
   close(): void;
   /** How many run and how many wait. */
   now(): { readonly running: number; readonly waiting: number };
+  /** Resolves when nobody runs, and after so long in any case; undefined when nobody runs now. */
+  lull(atMostMs: number): Promise<void> | undefined;
 };
 
 export type TurnLimits = {
@@ -46,6 +48,7 @@ export function openTurns(limits: TurnLimits, what = 'exports'): Turns {
   let inQueue = 0;
   let closed = false;
   const shares = new Map<string, Share>();
+  const atRest = new Set<() => void>();
 
   const shareOf = (owner: string): Share => {
     const held = shares.get(owner);
@@ -67,6 +70,7 @@ export function openTurns(limits: TurnLimits, what = 'exports'): Turns {
       share.running -= 1;
       forgetIdle(owner, share);
       if (inQueue > 0) beginNext();
+      if (taken === 0) for (const done of atRest) done();
     };
   };
   /** Of those who may run the one who runs the least, or had to wait the longest for a turn; his own come in order. */
@@ -81,7 +85,9 @@ export function openTurns(limits: TurnLimits, what = 'exports'): Turns {
     const [place] = share.waiting;
     place?.begin(run(owner, share));
   };
-  const refusal = (why: string) => unavailable(`${why}; try again later`, retryAfterSeconds);
+  /** Made once: they are thrown when there is the least time for it. */
+  const tooMany = unavailable(`Too many ${what} are under way; try again later`, retryAfterSeconds);
+  const tooLong = unavailable(`The ${what} under way took too long; try again later`, retryAfterSeconds);
   const wait = (owner: string, signal: AbortSignal | undefined): Promise<(() => void) | undefined> =>
     new Promise((resolve, reject) => {
       const share = shareOf(owner);
@@ -98,7 +104,7 @@ export function openTurns(limits: TurnLimits, what = 'exports'): Turns {
       };
       const timer = setTimeout(() => {
         leave();
-        reject(refusal(`The ${what} under way took too long`));
+        reject(tooLong);
       }, limitMs);
       const place: Waiting = {
         begin: (end) => {
@@ -124,7 +130,7 @@ export function openTurns(limits: TurnLimits, what = 'exports'): Turns {
     if (end !== undefined) return end;
     if (closed) throw stopping();
     if (inQueue < waiting && (shares.get(owner)?.waiting.size ?? 0) < half(waiting)) return wait(owner, signal);
-    throw refusal(`Too many ${what} are under way`);
+    throw tooMany;
   };
   return {
     begin,
@@ -139,5 +145,17 @@ export function openTurns(limits: TurnLimits, what = 'exports'): Turns {
       for (const { waiting: places } of [...shares.values()]) for (const place of [...places]) place.refuse();
     },
     now: () => ({ running: taken, waiting: inQueue }),
+    lull: (atMostMs) =>
+      taken === 0
+        ? undefined
+        : new Promise((resolve) => {
+            const done = (): void => {
+              clearTimeout(timer);
+              atRest.delete(done);
+              resolve();
+            };
+            const timer = setTimeout(done, atMostMs);
+            atRest.add(done);
+          }),
   };
 }

@@ -166,6 +166,7 @@ const definers = [
   'claim_sync_run',
   'end_lost_answers',
   'ended_staged_runs',
+  'enqueue_scheduled_runs',
   'ensure_user',
   'find_api_key',
   'find_identity',
