@@ -23,3 +23,8 @@ export const isNotNow = (error: unknown): boolean => {
   const { code } = (error ?? {}) as { code?: unknown };
   return (typeof code === 'string' && notNow.test(code)) || (error instanceof Error && lostConnection.test(error.message));
 };
+
+/** No room for what is to be written. PostgreSQL has a code of its own for this only where it notices it first. */
+export const isDiskFull = (error: unknown): boolean =>
+  sqlState(error) === '53100' ||
+  (error instanceof Error && /could not (extend|write)\b.*(No space left|File too large|quota)/is.test(error.message));

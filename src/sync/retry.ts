@@ -2,7 +2,7 @@
 // any page written starts the count anew.
 import { ErpError } from '../connectors/connector.ts';
 import type { Settings } from '../core/settings.ts';
-import { sqlState } from '../db/pg-errors.ts';
+import { isDiskFull, sqlState } from '../db/pg-errors.ts';
 
 export type RunError = {
   readonly code: string;
@@ -58,6 +58,12 @@ export function describeFailure(error: unknown): RunError {
       staleMetadata: true,
     };
   if (error instanceof ErpError || error instanceof RunFailed) return { code: error.code, message: error.message, fix: error.fix };
+  if (isDiskFull(error))
+    return {
+      code: 'DATABASE_FULL',
+      message: "The service's own database has no room left",
+      fix: 'Give its disk room: the run tries again by itself. If it failed meanwhile, run the sync again.',
+    };
   if (isDatabaseFailure(error))
     return {
       code: 'DATABASE',

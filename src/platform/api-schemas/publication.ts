@@ -31,8 +31,8 @@ import * as store from './api-schemas.store.ts';
 import { refusalsOf, slowestFirst, summaryOf } from './proof-report.ts';
 import { tendIndexes } from './tend-indexes.ts';
 
-const leaseMs = 30_000;
-const lookEveryMs = 10_000;
+const leaseMs = 15_000;
+const lookEveryMs = 5_000;
 
 const documentOf = (row: store.ApiSchemaRow): SchemaDocument => SchemaDocument.parse({ endpoints: row.endpoints });
 

@@ -1,0 +1,106 @@
+// PostgreSQL has no room left for what a run writes: its files may grow no further than a limit. What is served stays whole, the run
+// waits and says why, and goes on by itself when there is room again.
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import type { Knex } from 'knex';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openKnex } from '../../src/db/connect.ts';
+import { type Cluster, startCluster } from '../chaos/cluster.ts';
+import { leaveNothingBehind } from '../setup/last-will.ts';
+import { until } from '../setup/until.ts';
+import { type ServingProcess, startServer } from './server-process.ts';
+import { type Company, connectCompany, type ErpSite, endOf, makeCompany, openErpSite, publish, runOf, startRun, sync } from './site.ts';
+
+const run = promisify(execFile);
+/** Just above a segment of the log of transactions, which must go on; not a whole number of pages. */
+const limitBytes = 16 * 1024 * 1024 + 4_096;
+
+let folder: string;
+let tidied: () => void;
+let site: ErpSite;
+let cluster: Cluster;
+let admin: Knex;
+let server: ServingProcess;
+let company: Company;
+let configs: Map<string, string>;
+let version: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'portal-full-'));
+  tidied = leaveNothingBehind(folder);
+  [site, cluster] = await Promise.all([openErpSite(), startCluster(path.join(folder, 'data'), { autovacuum: 'off' })]);
+  const first = openKnex(cluster.connection, null, 1);
+  await first.raw('create database portal');
+  await first.destroy();
+  const address = { ...cluster.connection, database: 'portal' };
+  const { host, port, user } = cluster.connection;
+  const url = `postgres://${user}@/portal?host=${encodeURIComponent(host)}&port=${port}`;
+  server = await startServer({ url, folder }, { ...site.environment, RATE_LIMIT_PER_MINUTE: '1000000' });
+  admin = openKnex(address, null, 1);
+  company = await makeCompany(address);
+  configs = await connectCompany(company, server.url, site);
+  for (const id of configs.values()) await sync(company, server.url, id);
+  version = await publish(company, server.url);
+});
+afterAll(async () => {
+  server?.child.kill('SIGKILL');
+  await server?.ended;
+  await admin?.destroy();
+  await company?.close();
+  await cluster?.stop();
+  await site?.close();
+  await rm(folder, { recursive: true, force: true });
+  tidied();
+});
+
+/** For every process of the server, those to come included. Only their own user may, not even root everywhere. */
+async function limitFiles(bytes: number | 'unlimited'): Promise<void> {
+  const { rows } = await admin.raw<{ rows: { pid: number }[] }>('select pid from pg_stat_activity');
+  const { uid, gid } = await stat(`/proc/${await cluster.pid()}`);
+  const owner = process.getuid?.() === 0 ? { uid, gid } : {};
+  for (const pid of [await cluster.pid(), ...rows.map((row) => row.pid)])
+    await run('prlimit', ['--pid', String(pid), `--fsize=${bytes}:`], { ...owner, cwd: '/' }).catch((error: Error) => {
+      if (!/No such process/.test(error.message)) throw error;
+    });
+}
+
+const schema = (): string => `wh_${company.id.replaceAll('-', '')}`;
+const read = async () => {
+  const { status, headers, body } = await company.read(server.url, `/${version}/invoice?pageSize=1000`);
+  return { status, generation: headers.get('x-data-generation'), total: body.pagination.total, data: body.data };
+};
+
+describe('no room left on the disk', () => {
+  it('is a reason to wait that the run tells, and to go on after; what is served stays whole', async () => {
+    const before = await read();
+    expect(before).toMatchObject({ status: 200, total: 120 });
+    // The table that the next run writes to has reached the limit already.
+    const columns = 'run_id, id, content_hash';
+    await admin.raw(`insert into ${schema()}.staging_invoice (${columns})
+      select gen_random_uuid(), n, decode(repeat('00', 200), 'hex') from generate_series(1, 120000) n`);
+    await admin.raw('checkpoint');
+    await limitFiles(limitBytes);
+    await site.change("update ledger.transaction set memo = 'after the flood', lastmodifieddate = now() where type = 'CustInvc'");
+    const id = await startRun(company, server.url, configs.get('invoice'), { mode: 'full' });
+    const waiting = await until(async () => {
+      const shown = await runOf(company, server.url, id);
+      return shown?.status === 'waiting' ? shown : undefined;
+    });
+    expect(waiting.error).toMatchObject({ code: 'DATABASE_FULL' });
+    expect(await read()).toEqual(before);
+    expect((await company.call(server.url, 'get', '/whoami')).status).toBe(200);
+
+    await limitFiles('unlimited');
+    // Its next try is due now, rather than in ten seconds.
+    await admin('sync_runs')
+      .where({ id })
+      .update({ wake_at: admin.raw('now()') });
+    expect(await endOf(company, server.url, id)).toMatchObject({ status: 'succeeded', counts: { fetched: 120, updated: 120 } });
+    const after = await read();
+    expect(after).toMatchObject({ status: 200, total: 120, generation: String(Number(before.generation) + 1) });
+    expect(new Set(after.data.map(({ memo }: { memo: string }) => memo))).toEqual(new Set(['after the flood']));
+  });
+});

@@ -1,0 +1,145 @@
+// A server process is killed with everything in its hands at once: a run, a publication, a mail and two requests under an
+// Idempotency-Key. Another process, started afterwards, brings each of them to its right end, and does nothing twice.
+import type { Knex } from 'knex';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openKnex } from '../../src/db/connect.ts';
+import { endpointsFor } from '../chaos/reader.ts';
+import { type ScriptedServer, startScriptedServer } from '../setup/smtp.ts';
+import { until } from '../setup/until.ts';
+import { type OpsDatabase, opsDatabase, type ServingProcess, startServer } from './server-process.ts';
+import {
+  type Company,
+  connectCompany,
+  type ErpSite,
+  endOf,
+  isPublished,
+  makeCompany,
+  openErpSite,
+  publish,
+  type Reply,
+  startRun,
+  sync,
+} from './site.ts';
+
+let site: ErpSite;
+let mails: ScriptedServer;
+let database: OpsDatabase;
+let admin: Knex;
+let company: Company;
+let configs: Map<string, string>;
+let version: string;
+let first: ServingProcess;
+let second: ServingProcess;
+/** What others wait for. */
+let locks: Knex.Transaction;
+
+const keeping = 7_301;
+const schemaOf = (id: string): string => `wh_${id.replaceAll('-', '')}`;
+const waitsFor = (query: string): Promise<true> =>
+  until(async () => {
+    const { rows } = await admin.raw(
+      "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query ilike ?",
+      [query],
+    );
+    return rows.length > 0 ? true : undefined;
+  });
+const post = (url: string, name: string): Promise<Reply> =>
+  company.callAs(1, url, 'post', '/teams', { name }, { 'idempotency-key': `make-${name}` });
+const teams = async (name: string): Promise<string[]> => (await admin('teams').where({ name }).select('id')).map(({ id }) => id);
+
+beforeAll(async () => {
+  [site, mails, database] = await Promise.all([openErpSite(), startScriptedServer({ 'end of data': 'stall' }), opsDatabase()]);
+  admin = openKnex(database.address, null, 4);
+  const environment = { ...site.environment, SMTP_URL: mails.url, SYNC_LEASE_SECONDS: '2', RATE_LIMIT_PER_MINUTE: '1000000' };
+  first = await startServer(database, environment);
+  company = await makeCompany(database.address);
+  configs = await connectCompany(company, first.url, site);
+  for (const id of configs.values()) await sync(company, first.url, id);
+  version = await publish(company, first.url);
+});
+afterAll(async () => {
+  await locks?.rollback();
+  for (const server of [first, second]) server?.child.kill('SIGKILL');
+  await admin?.destroy();
+  await company?.close();
+  await Promise.all([database?.close(), site?.close(), mails?.close()]);
+});
+
+/** Everything under way and standing still; `killed` is awaited with all of it in hand. */
+async function withHandsFull(killed: () => Promise<void>): Promise<{ runId: string; draftId: string }> {
+  locks = await admin.transaction();
+  const { promise: gate, resolve: letGo } = Promise.withResolvers<void>();
+  const { promise: isStanding, resolve: stands } = Promise.withResolvers<void>();
+  site.wire.begin(async (count) => {
+    if (count < 3) return;
+    stands();
+    await gate;
+  });
+  const runId = await startRun(company, first.url, configs.get('customer'), { mode: 'full' });
+  await isStanding;
+
+  const table = `${schemaOf(company.id)}.invoice_1`;
+  await locks.raw(`lock table ${table} in row exclusive mode`);
+  const endpoints = endpointsFor(['invoice']).map((endpoint) => ({ ...endpoint, sorts: ['modified'] }));
+  const draft = (await company.call(first.url, 'post', '/api-schema', { name: 'Sorted', endpoints })).body;
+  expect((await company.call(first.url, 'post', `/api-schema/${draft.id}/publish`, { revision: draft.revision })).status).toBe(202);
+  await waitsFor('create index concurrently%');
+
+  const roles = await company.call(first.url, 'get', `/organizations/${company.id}/roles`);
+  const roleId = roles.body.data.find(({ name }: { name: string }) => name === 'viewer').id;
+  const invitation = { email: 'eve@example.test', roleId };
+  expect((await company.call(first.url, 'post', `/organizations/${company.id}/invitations`, invitation)).status).toBe(201);
+  await mails.stalled;
+
+  // One is stopped before it wrote anything, the other one after it did and before its answer was kept.
+  await admin.raw(`create function keep_waiting() returns trigger language plpgsql as
+    'begin perform pg_advisory_xact_lock(${keeping}); return new; end'`);
+  await admin.raw(`create trigger keep_waiting before update on idempotency_keys for each row
+    when (new.status is not null) execute function keep_waiting()`);
+  await locks.raw('select pg_advisory_xact_lock(?)', [keeping]);
+  const written = post(first.url, 'written').catch(() => 'cut');
+  await waitsFor('update idempotency_keys%');
+  await locks.raw('lock table teams in share mode');
+  const unwritten = post(first.url, 'unwritten').catch(() => 'cut');
+  await waitsFor('insert into "teams"%');
+
+  await killed();
+  expect([await written, await unwritten]).toEqual(['cut', 'cut']);
+  letGo();
+  await locks.rollback();
+  await admin.raw('drop trigger keep_waiting on idempotency_keys');
+  mails.react('end of data', '250 taken');
+  return { runId, draftId: draft.id };
+}
+
+describe('kill -9 with hands full', () => {
+  it('leaves nothing undone, and nothing is done twice', async () => {
+    const { runId, draftId } = await withHandsFull(async () => {
+      first.child.kill('SIGKILL');
+      await first.ended;
+    });
+    second = await startServer(database, {
+      ...site.environment,
+      SMTP_URL: mails.url,
+      SYNC_LEASE_SECONDS: '2',
+      RATE_LIMIT_PER_MINUTE: '1000000',
+    });
+    const { url } = second;
+    const [made, told] = await Promise.all([post(url, 'unwritten'), post(url, 'written')]);
+    expect([made.status, made.headers.get('idempotency-replayed')]).toEqual([201, null]);
+    expect(await teams('unwritten')).toEqual([made.body.id]);
+    const [id] = await teams('written');
+    expect(await teams('written')).toHaveLength(1);
+    expect([told.status, told.body.error.details[0].code]).toEqual([422, 'answer_lost']);
+    expect(told.body.error.details[0].message).toContain(id);
+
+    expect(await endOf(company, url, runId)).toMatchObject({ status: 'succeeded', attempt: 2, counts: { fetched: 60 } });
+    await isPublished(company, url, draftId);
+    expect((await company.read(url, `/${version}/invoice?pageSize=1`)).body.pagination.total).toBe(120);
+
+    // Its last byte had left: only the receiver knows whether it came, so it is not sent again by itself.
+    await admin('outgoing_mails').update({ lease_until: admin.raw('now()') });
+    await until(async () => ((await admin('outgoing_mails').first('status')).status === 'unknown' ? true : undefined));
+    expect(mails.messages).toHaveLength(1);
+  });
+});
