@@ -25,23 +25,28 @@ const listPaths = statuses.flatMap((status) =>
   ),
 );
 
-/** So many reads a second, six lists for three records and one look at changes; null: as many as sixteen connections get. */
+/** So many reads a second, six lists for three records and one look at changes; null: as many of that mix as sixteen connections get. */
 function readsOf({ url, invoices }: Scene, perSecond: number | null): Kind[] {
   const headers = { Authorization: `Bearer ${invoices.key}`, 'x-tenant-id': invoices.organizationId };
   const base = '/api/public/v1/invoices';
-  const records = Array.from({ length: 2_000 }, () => `${base}/${1 + Math.floor(Math.random() * invoices.records)}`);
+  const records = Array.from({ length: listPaths.length / 2 }, () => `${base}/${1 + Math.floor(Math.random() * invoices.records)}`);
   const mix = [
     { name: 'list', tenths: 6, paths: listPaths.map((query) => `${base}?${query}`) },
     { name: 'record', tenths: 3, paths: records },
     { name: 'changes', tenths: 1, paths: [`${base}/changes?limit=100`] },
   ];
+  if (perSecond === null) {
+    const looks = Array.from({ length: listPaths.length / 6 }, () => `${base}/changes?limit=100`);
+    const paths = [...mix.slice(0, 2).flatMap((kind) => kind.paths), ...looks];
+    return [{ name: 'reads', url, headers, paths, connections: 16, perSecond }];
+  }
   return mix.map(({ name, tenths, paths }) => ({
     name,
     url,
     headers,
     paths,
-    connections: perSecond === null ? Math.ceil(1.6 * tenths) : 4 * tenths,
-    perSecond: perSecond === null ? null : (perSecond * tenths) / 10,
+    connections: 4 * tenths,
+    perSecond: (perSecond * tenths) / 10,
   }));
 }
 
@@ -67,7 +72,7 @@ type Soaked = { readonly saturation: number; readonly windows: readonly Window[]
 async function soak(scene: Scene, minutes: number, look: () => Promise<Insight>, stop: () => Promise<Background>): Promise<Soaked> {
   const beside = besideOf(scene);
   await scene.callers.run([...readsOf(scene, null), ...beside], saturationMs);
-  const saturation = answered(await scene.callers.run([...readsOf(scene, null), ...beside], saturationMs), reads);
+  const saturation = answered(await scene.callers.run([...readsOf(scene, null), ...beside], saturationMs), ['reads']);
   const kinds = [...readsOf(scene, share * saturation), ...beside];
   const windows: Window[] = [];
   const startMs = performance.now();
