@@ -35,6 +35,8 @@ const usual: ServerLimits = {
   takeMs: 60_000,
   slowestBytesPerSecond: 16_384,
 };
+/** Requests of one connection that are sent before the answers to those before are there: Node.js begins with all that have come in. */
+const mostUnanswered = 100;
 /** The system asks connections that say nothing whether anyone is there, so that those whose caller vanished end. */
 const askQuiet = { keepAlive: true, keepAliveInitialDelay: 60_000 };
 
@@ -80,6 +82,7 @@ export function openServer(log: Log, messages: Partial<Messages> = {}, given: Pa
   const answers = watchAnswers(server, log, { lookEveryMs, takeMs, slowestBytesPerSecond });
   /** The last request of each connection, for as long as it is not answered. */
   const underWay = new WeakMap<Duplex, Exchange>();
+  const unanswered = new WeakMap<Duplex, number>();
   const refused = new WeakSet<Duplex>();
   const open = new Set<Duplex>();
   connectionsOf.set(server, { open, underWay });
@@ -92,8 +95,15 @@ export function openServer(log: Log, messages: Partial<Messages> = {}, given: Pa
     const exchange = { req, res };
     underWay.set(socket, exchange);
     answers.begun(res);
+    const waiting = (unanswered.get(socket) ?? 0) + 1;
+    unanswered.set(socket, waiting);
+    if (waiting > mostUnanswered && !socket.destroyed) {
+      log.info({ requests: waiting }, 'a connection was closed: too many requests at once');
+      socket.destroy();
+    }
     res.once('close', () => {
       answers.closed(res);
+      unanswered.set(socket, (unanswered.get(socket) ?? 1) - 1);
       if (underWay.get(socket) === exchange) underWay.delete(socket);
     });
   };
@@ -125,8 +135,12 @@ export function openServer(log: Log, messages: Partial<Messages> = {}, given: Pa
 
 /** From now on the application answers, also whoever expects what no server of ours does. */
 export function serveBy(server: Server, app: RequestListener): void {
-  server.on('request', app);
-  server.on('checkExpectation', app);
+  const serve: RequestListener = (req, res) => {
+    // Of a piece that came in before its connection was closed the rest is read all the same.
+    if (!req.socket.destroyed) app(req, res);
+  };
+  server.on('request', serve);
+  server.on('checkExpectation', serve);
 }
 
 const sweepEveryMs = 50;

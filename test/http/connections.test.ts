@@ -17,6 +17,7 @@ const largeBytes = 32 << 20;
 const mostConnections = 3;
 let server: Server;
 const lines: string[] = [];
+let begun = 0;
 const sockets: Socket[] = [];
 const logged = (message: string) => lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === message);
 
@@ -39,6 +40,9 @@ beforeAll(async () => {
   const app = express();
   app.use(requestLog(log, systemClock), checkHeaders);
   app.get('/large', (_req, res) => void res.type('text/plain').send(Buffer.alloc(largeBytes, 'x')));
+  app.get('/later', () => {
+    begun += 1;
+  });
   app.get('/small', (_req, res) => void res.json({}));
   app.post('/body', express.json({ limit: maxBodyBytes }), (req, res) => void res.json(req.body));
   app.use(errorHandler(log));
@@ -101,6 +105,15 @@ describe('a caller', () => {
     const answer = await resting;
     expect(answer.match(/HTTP\/1.1/g)).toHaveLength(1);
     expect(answer).toMatch(/^HTTP\/1.1 200 /);
+  });
+
+  it('who sends thousands of requests and waits for no answer is cut off, and the next one is served', async () => {
+    const flood = dial('GET /later HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(5_000));
+    // It is reset under what it still sends.
+    await new Promise((resolve) => flood.once('close', resolve));
+    expect(logged('a connection was closed: too many requests at once')).toHaveLength(1);
+    expect(begun).toBe(100);
+    expect(await rest(dial('GET /small HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'))).toMatch(/^HTTP\/1.1 200 /);
   });
 
   it('who does not take its answer is cut off', async () => {
