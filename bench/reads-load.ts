@@ -13,7 +13,7 @@ export type Load = {
 };
 
 const ticksPerSecond = 100;
-async function cpuSeconds(pid: number): Promise<number> {
+export async function cpuSecondsOf(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
   // Behind the name in parentheses: state is the first, user and system time the 12th and 13th.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -93,11 +93,11 @@ export async function load(pid: number, ask: Ask, connections: number, forMs: nu
   const requests = ask.paths.map((path) => requestBytes(ask, path));
   const next = (): Buffer => requests[Math.floor(Math.random() * requests.length)] ?? Buffer.alloc(0);
   const took: number[] = [];
-  const [cpuBefore, startMs] = [await cpuSeconds(pid), performance.now()];
+  const [cpuBefore, startMs] = [await cpuSecondsOf(pid), performance.now()];
   const each = () => oneConnection(ask, expected, startMs + forMs, next, (ms) => took.push(ms));
   await Promise.all(Array.from({ length: connections }, each));
   const seconds = (performance.now() - startMs) / 1000;
-  const cpuUs = (((await cpuSeconds(pid)) - cpuBefore) * 1e6) / took.length;
+  const cpuUs = (((await cpuSecondsOf(pid)) - cpuBefore) * 1e6) / took.length;
   took.sort((a, b) => a - b);
   return { perSecond: took.length / seconds, p50Ms: quantile(took, 0.5), p99Ms: quantile(took, 0.99), cpuUs };
 }

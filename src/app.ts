@@ -1,6 +1,7 @@
 // The composition root: from opened resources to an Express application and a scheduler. It decides what is mounted where.
 import express, { type Express } from 'express';
 import type { Ctx } from './core/ctx.ts';
+import { recurring } from './core/recurring.ts';
 import { startSandbox } from './gateways/payments/sandbox/deliver-events.ts';
 import { giveUpPaying, lookAtSession, payByCard } from './gateways/payments/sandbox/pay-session.ts';
 import { sessionCookie } from './http/authenticate.ts';
@@ -13,15 +14,16 @@ import { adoptMessages, type Messages } from './http/messages.ts';
 import { referencePages } from './http/reference-page.ts';
 import { checkHeaders, requestLog } from './http/request-log.ts';
 import { sandboxPayPages } from './http/sandbox-pay-page.ts';
+import { noteServed, type OnServed, platformBase } from './http/served.ts';
 import { signInRouter } from './http/sign-in.ts';
 import { unsubscribePages } from './http/unsubscribe-page.ts';
 import type { VerifyToken } from './identity/access-token.ts';
 import { startMailSender } from './mail/index.ts';
 import { startAgentWork } from './platform/agents/agent-work.ts';
-import { resumePublications, stopPublications } from './platform/api-schemas/publication.ts';
+import { startPublications } from './platform/api-schemas/publication.ts';
 import { tendAllIndexes } from './platform/api-schemas/tend-indexes.ts';
 import { startDomainChecks } from './platform/domains/recheck.ts';
-import { platformBase, platformRouter } from './platform/index.ts';
+import { platformRouter } from './platform/index.ts';
 import { startPayWork } from './platform/pay/pay-work.ts';
 import { startWriteBack } from './platform/pay/write-back.ts';
 import { startSubscriptions } from './platform/subscriptions/runner.ts';
@@ -36,14 +38,16 @@ export type AppOptions = {
   readonly usage?: Usage;
   /** What the server makes its requests and responses of. */
   readonly messages?: Messages;
+  /** Hears of every answer. */
+  readonly onServed?: OnServed | undefined;
 };
 
 /** Loaded with the first token: what stands behind it is large, and a start needs none of it. */
-function tokenVerifier({ settings, log }: Ctx): VerifyToken {
+function tokenVerifier(ctx: Ctx): VerifyToken {
   let opened: Promise<VerifyToken> | undefined;
   return async (token) => {
     opened ??= import('./identity/access-token.ts').then(({ openTokenVerifier }) =>
-      openTokenVerifier(settings.oidc, log, [mcpResource(settings.publicUrl)]),
+      openTokenVerifier(ctx.settings.oidc, ctx, [mcpResource(ctx.settings.publicUrl)]),
     );
     return (await opened)(token);
   };
@@ -65,12 +69,15 @@ export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   app.set('etag', false);
   app.set('case sensitive routing', true);
   app.set('trust proxy', options.trustProxy ?? false);
-  app.use(requestLog(ctx.log, ctx.clock, safeHeaders()), checkHeaders);
+  app.use(requestLog(ctx.log, ctx.clock, safeHeaders(), options.onServed), checkHeaders);
   const pages = referencePages();
   const usage = options.usage ?? openUsage(ctx);
   const verify = tokenVerifier(ctx);
   // First among its neighbours: each of them would look at every public request.
-  app.use('/api/public', publicHandler(ctx, { referencePage: pages.public, sessionCookie, headersOf, settleHeaders, usage }));
+  app.use(
+    '/api/public',
+    publicHandler(ctx, { referencePage: pages.public, sessionCookie, headersOf, settleHeaders, usage, onServed: noteServed }),
+  );
   app.use(settled);
   app.use('/reference-assets', pages.assets);
   app.get('/', (_req, res) => res.redirect(302, `${platformBase}/openapi/preview`));
@@ -100,15 +107,11 @@ const pruneEveryMs = 3_600_000;
 
 /** Takes away what nobody asks for any more; another process doing the same does no harm. */
 async function prune(ctx: Ctx, stopping: AbortSignal): Promise<void> {
-  try {
-    await ctx.db.control.raw(
-      'select prune_expired(), prune_subscriptions(), prune_mails(), prune_drift_events(), prune_api_key_usage(), prune_pay_events()',
-    );
-    await pruneTombstones(ctx, stopping);
-    await tendAllIndexes(ctx, stopping);
-  } catch (error) {
-    ctx.log.warn({ err: error }, 'expired rows could not be taken away');
-  }
+  await ctx.db.control.raw(
+    'select prune_expired(), prune_subscriptions(), prune_mails(), prune_drift_events(), prune_api_key_usage(), prune_pay_events()',
+  );
+  await pruneTombstones(ctx, stopping);
+  await tendAllIndexes(ctx, stopping);
 }
 
 /**
@@ -117,7 +120,7 @@ async function prune(ctx: Ctx, stopping: AbortSignal): Promise<void> {
  */
 export async function startBackground(ctx: Ctx): Promise<Background> {
   const scheduler = startScheduler(ctx);
-  await resumePublications(ctx);
+  const publications = startPublications(ctx);
   const mailSender = startMailSender(ctx);
   const domainChecks = startDomainChecks(ctx);
   const certificates = startCertificateWatch(ctx);
@@ -126,29 +129,29 @@ export async function startBackground(ctx: Ctx): Promise<Background> {
   const payWork = startPayWork(ctx);
   const writeBack = startWriteBack(ctx);
   const sandbox = startSandbox(ctx);
-  const stopping = new AbortController();
-  let pruning = prune(ctx, stopping.signal);
-  const hourly = setInterval(() => {
-    pruning = prune(ctx, stopping.signal);
-  }, pruneEveryMs);
+  const pruning = recurring(
+    pruneEveryMs,
+    (stopping) => prune(ctx, stopping),
+    (error) => ctx.log.warn({ err: error }, 'expired rows could not be taken away'),
+  );
+  void pruning.tick();
+  const all = [
+    scheduler,
+    publications,
+    subscriptions,
+    mailSender,
+    domainChecks,
+    certificates,
+    agents,
+    payWork,
+    writeBack,
+    sandbox,
+    pruning,
+  ];
   return {
     scheduler,
     stop: async () => {
-      clearInterval(hourly);
-      stopping.abort();
-      const ends = [
-        scheduler.stop(),
-        subscriptions.stop(),
-        payWork.stop(),
-        writeBack.stop(),
-        mailSender.stop(),
-        domainChecks.stop(),
-        certificates.stop(),
-        agents.stop(),
-        sandbox.stop(),
-        stopPublications(ctx),
-      ];
-      await Promise.all([pruning, ...ends]);
+      await Promise.all(all.map((each) => each.stop()));
     },
   };
 }

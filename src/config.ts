@@ -17,15 +17,16 @@ const list = z
       .map((item) => item.trim())
       .filter((item) => item !== ''),
   );
-const whole = (min: number, max: number, fallback: number) => {
+const wholeOrNone = (min: number, max: number) => {
   const message = `must be a whole number from ${min} to ${max}`;
   return z
     .string()
     .regex(/^\d{1,9}$/, message)
     .transform(Number)
     .refine((value) => value >= min && value <= max, message)
-    .default(fallback);
+    .optional();
 };
+const whole = (min: number, max: number, fallback: number) => wholeOrNone(min, max).unwrap().default(fallback);
 /** What Express takes: how many proxies stand in front, or which addresses they have. */
 const trustedProxies = z.string().transform((text, problem): boolean | number | string => {
   if (text === 'true' || text === 'false') return text === 'true';
@@ -74,6 +75,10 @@ export const Environment = z.object({
   NODE_ENV: z.enum(['development', 'test', 'production']).default('development'),
   HOST: z.string().min(1).default('127.0.0.1'),
   PORT: whole(0, 65_535, 8080),
+  METRICS_HOST: z.string().min(1).default('127.0.0.1'),
+  METRICS_PORT: wholeOrNone(0, 65_535),
+  SHUTDOWN_SECONDS: whole(1, 3_600, 25),
+  SHUTDOWN_DRAIN_SECONDS: whole(0, 600, 0),
   PUBLIC_URL: origin.optional(),
   DATA_DIR: z.string().min(1).default('.data'),
   DATABASE_URL: postgresUrl.optional(),
@@ -81,12 +86,16 @@ export const Environment = z.object({
   ENCRYPTION_KEY: encryptionKeys.optional(),
   CONTROL_POOL_SIZE: whole(2, 100, 8),
   DATA_POOL_SIZE: whole(2, 100, 8),
+  LOOKUP_POOL_SIZE: whole(1, 100, 2),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   TRUST_PROXY: trustedProxies.default(false),
   CORS_ORIGINS: list.refine((origins) => origins.every(isOrigin), 'must be web origins such as https://shop.example'),
   ALLOW_SIGNUP: flag(false),
   RATE_LIMIT_PER_MINUTE: whole(1, 1_000_000, 60),
   READ_TIMEOUT_MS: whole(100, 600_000, 10_000),
+  PUBLIC_REQUESTS: whole(1, 100_000, 1_000),
+  READ_WAIT_MS: whole(1, 600_000, 3_000),
+  HTTP_CONNECTIONS: whole(1, 1_000_000, 10_000),
   EXPORT_POOL: whole(1, 50, 4),
   EXPORT_QUEUE: whole(0, 1_000, 32),
   EXPORT_SECONDS: whole(1, 86_400, 900),
@@ -171,6 +180,11 @@ function crossChecks(given: Readonly<Record<string, string>>): string[] {
     problems.push('OPENAI_COMPATIBLE_API_KEY: needs OPENAI_COMPATIBLE_URL beside it');
   if (given['STRIPE_API_URL']?.startsWith('http:') === true && !isLoopbackHttp(given['STRIPE_API_URL']))
     problems.push('STRIPE_API_URL: must be an https address, unless it is on this machine');
+  const [drain, all] = (['SHUTDOWN_DRAIN_SECONDS', 'SHUTDOWN_SECONDS'] as const).map((name) =>
+    Environment.shape[name].safeParse(given[name]),
+  );
+  if (drain?.data !== undefined && all?.data !== undefined && drain.data >= all.data)
+    problems.push('SHUTDOWN_DRAIN_SECONDS: must be less than SHUTDOWN_SECONDS');
   if (has('WAREHOUSE_URL') && !has('DATABASE_URL')) problems.push('WAREHOUSE_URL: needs DATABASE_URL beside it');
   return problems;
 }
@@ -219,6 +233,7 @@ function toSettings(env: Environment): Settings {
     corsOrigins: env.CORS_ORIGINS,
     readTimeoutMs: env.READ_TIMEOUT_MS,
     proof: { warnMs: 250, budgetMs: 600_000, mostPairs: 2_000, fewRecords: 10_000 },
+    publicLoad: { requests: env.PUBLIC_REQUESTS, waitMs: env.READ_WAIT_MS },
     exports: {
       running: env.EXPORT_POOL,
       waiting: env.EXPORT_QUEUE,

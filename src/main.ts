@@ -1,6 +1,4 @@
 // The entry: reads the environment and the command, starts what it names, and stops on a signal. The only reader of process.env.
-import { parseArgs } from 'node:util';
-import { issueOrganization, RefusedCommand } from './admin.ts';
 import { BadEnvironment, type Config, readConfig } from './config.ts';
 import { causeOf } from './core/errors.ts';
 import { type Lifecycle, openLifecycle, Stopped } from './core/lifecycle.ts';
@@ -10,8 +8,7 @@ import { closeDatabase, openDatabase, startService } from './service.ts';
 const usage = `Usage:
   npm start                    the service
   npm run demo                 the service with a simulated ERP account and real data
-  npm run admin -- create-organization --name <name> --owner-email <address>
-                               makes an organization and prints its id and a management key once`;
+  npm run admin -- --help      commands of an operator`;
 
 /** Stops at the first signal, whatever is being started then; a second signal ends the process at once. */
 function stopOnSignal(life: Lifecycle): void {
@@ -20,7 +17,7 @@ function stopOnSignal(life: Lifecycle): void {
     if (stopping) process.exit(1);
     stopping = true;
     life.stop().then(
-      () => process.exit(0),
+      () => process.exit(process.exitCode ?? 0),
       (error: unknown) => {
         console.error(causeOf(error));
         process.exit(1);
@@ -45,22 +42,16 @@ async function demo(config: Config, life: Lifecycle): Promise<void> {
   await startDemo(config, life);
 }
 
-async function admin(config: Config, life: Lifecycle, args: string[]): Promise<void> {
-  const [command, ...rest] = args;
-  if (command !== 'create-organization') throw new Usage();
-  const { values } = parseArgs({
-    args: rest,
-    options: { name: { type: 'string' }, 'owner-email': { type: 'string' }, slug: { type: 'string' } },
-  });
-  const { name, 'owner-email': ownerEmail, slug } = values;
-  if (name === undefined || ownerEmail === undefined) throw new Usage();
-  await issueOrganization(config, life, { name, ownerEmail, ...(slug !== undefined && { slug }) });
+async function admin(config: Config, life: Lifecycle, args: string[]): Promise<number> {
+  // What a signal breaks off has not been done.
+  process.exitCode = 1;
+  const { runAdmin } = await import('./admin/index.ts');
+  return runAdmin(config, life, args);
 }
 
 class Usage extends Error {}
 
-const expected = (error: unknown): boolean =>
-  error instanceof BadEnvironment || error instanceof UnfitDatabase || error instanceof RefusedCommand;
+const expected = (error: unknown): boolean => error instanceof BadEnvironment || error instanceof UnfitDatabase;
 
 const life = openLifecycle();
 stopOnSignal(life);
@@ -71,7 +62,7 @@ try {
     const config = readConfig(process.env);
     if (command === 'serve') await serve(config, life);
     else if (command === 'demo') await demo(config, life);
-    else if (command === 'admin') await admin(config, life, args);
+    else if (command === 'admin') process.exitCode = await admin(config, life, args);
     else throw new Usage();
   }
 } catch (error) {

@@ -10,10 +10,11 @@ import type { Permission } from './permissions.ts';
 import type { Settings } from './settings.ts';
 
 /**
- * The doors to PostgreSQL: `control` for schema public, the queue and DDL; `data` for the tenants' schemas `wh_…`; `exports` for
- * reads of those that may last minutes, so that they never take a connection from the short ones.
+ * The doors to PostgreSQL: `control` for schema public, the queue and DDL; `lookups` for what the public interface asks of schema
+ * public, so that its callers never take a connection from anyone else; `data` for the tenants' schemas `wh_…`; `exports` for reads
+ * of those that may last minutes, so that they never take a connection from the short ones.
  */
-export type Db = { readonly control: Knex; readonly data: Pool; readonly exports: Pool };
+export type Db = { readonly control: Knex; readonly lookups: Knex; readonly data: Pool; readonly exports: Pool };
 
 export type Ctx = {
   readonly db: Db;
@@ -58,7 +59,12 @@ type Request = {
   readonly ip: string;
   /** Aborted when whoever asked is gone before the answer was. */
   readonly gone: AbortSignal;
+  /** Where it came with an Idempotency-Key. */
+  readonly claim?: KeyClaim;
 };
+
+/** The hold of a request on its Idempotency-Key, while its handler runs: each write is noted under it, and none happens without it. */
+export type KeyClaim = { readonly id: string; isHeld(): boolean };
 
 /** Work done for a caller who may not have chosen an organization, or has none. */
 export type CallerCtx = Ctx & Request & { readonly caller: Caller };

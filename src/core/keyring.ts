@@ -3,6 +3,8 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
 export type Keyring = {
+  /** The key that closes, and after it those that only open. */
+  readonly keyIds: readonly [string, ...string[]];
   /** Boxes are `<key id>.<iv>.<tag>.<cipher text>`, base64url. */
   seal(plain: string, bindTo: string): string;
   /** Throws UnreadableBox when the key is unknown, the box was changed, or it was sealed for something else. */
@@ -17,6 +19,9 @@ export class UnreadableBox extends Error {
   override readonly name = 'UnreadableBox';
 }
 
+/** The id of the key that closed the box. */
+export const keyIdOf = (box: string): string => box.slice(0, box.indexOf('.'));
+
 export type EncryptionKey = { readonly id: string; readonly bytes: Buffer };
 
 export function openKeyring(keys: readonly [EncryptionKey, ...EncryptionKey[]]): Keyring {
@@ -28,7 +33,9 @@ export function openKeyring(keys: readonly [EncryptionKey, ...EncryptionKey[]]):
       .update(JSON.stringify([bindTo, plain]))
       .digest()
       .subarray(0, 16);
+  const [, ...former] = keys;
   return {
+    keyIds: [current.id, ...former.map(({ id }) => id)],
     sign(plain, bindTo) {
       const [key = Buffer.alloc(0)] = signingKeys;
       return [Buffer.from(plain), signature(key, plain, bindTo)].map((part) => part.toString('base64url')).join('.');

@@ -1,4 +1,5 @@
-// The structured log. Secrets are cut out by name, up to three levels deep, before a line is written.
+// The structured log. Secrets are cut out before a line is written: by name, up to three levels deep, and by their look wherever they
+// stand, as a caller may put his own into an address, and a driver the database's into an error.
 import { type DestinationStream, type Logger, pino } from 'pino';
 
 export type Log = Logger;
@@ -23,6 +24,23 @@ const secretNames = [
 /** Characters. */
 const mostGathered = 16 * 1024;
 const redactedPaths = secretNames.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
+
+/**
+ * Keys and sessions of this service, web tokens, private keys, passwords within addresses, and what follows `Bearer`, `Basic` or a cookie's
+ * name. A percent sign may stand for any character of them, so what looks like an escaped one goes too.
+ */
+const secretForms = [
+  'psk(?:_|%5f)[0-9A-Za-z]{6,}',
+  String.raw`eyJ[\w-]{8,}(?:\.[\w-]*){0,4}`,
+  '-----BEGIN [A-Z ]*PRIVATE KEY-----[^"]*',
+  String.raw`(?<=:\/\/[^\s/@"]{0,100}:)[^\s/"]+(?=@)`,
+  String.raw`(?<=\b(?:bearer|basic)(?: |%20|\+))[\w~+/=.-]{6,}`,
+  String.raw`(?<=\b(?:portal_session|access_token|refresh_token|client_secret|password|token)(?:=|%3d))[^\s"&;,]+`,
+].join('|');
+/** Found in every line that holds one of them, and quickly not found in the usual line of a request. */
+const hint = /psk[_%]|eyj|TE KEY|:\/\/[^/"]*@|[rc][ +%]|[nrdt](?:=|%3d)/i;
+const allSecrets = new RegExp(secretForms, 'gi');
+const withoutSecrets = (line: string): string => (hint.test(line) ? line.replace(allSecrets, '[redacted]') : line);
 
 /** A process has one standard output, however many logs write to it. */
 let standardOutput: DestinationStream | undefined;
@@ -56,7 +74,13 @@ function toStandardOutput(): DestinationStream {
 
 export function openLog(level: string, destination: DestinationStream = toStandardOutput()): Log {
   return pino(
-    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, redact: { paths: redactedPaths, censor: '[redacted]' } },
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      redact: { paths: redactedPaths, censor: '[redacted]' },
+      hooks: { streamWrite: withoutSecrets },
+    },
     destination,
   );
 }

@@ -1,5 +1,6 @@
 // What a process does again and again without being asked. Never twice at once.
 import cron from 'node-cron';
+import { systemClock } from './clock.ts';
 
 export type Recurring = {
   /** Does it now, and never fails; whoever asks while it is under way waits for that. */
@@ -30,16 +31,46 @@ export function recurring(everyMs: number, work: (stopping: AbortSignal) => Prom
   };
 }
 
-/** At the beginning of each minute of the clock, unless the one before still goes on. `stop` waits for what is under way. */
+const lookEveryMs = 5_000;
+const stepMs = 2_000;
+
+/** Says from time to time whether the machine's clock was set since it was last asked. */
+function openStepWatch(): () => boolean {
+  const offsetMs = (): number => systemClock.now().getTime() - systemClock.monotonicMs();
+  let heldMs = offsetMs();
+  return () => {
+    const movedMs = offsetMs() - heldMs;
+    heldMs += movedMs;
+    return Math.abs(movedMs) > stepMs;
+  };
+}
+
+/**
+ * At the beginning of each minute of the machine's clock, and when that clock was set: what waits for a minute that lay ahead would
+ * wait for hours. Not while the one before still goes on. `stop` waits for what is under way.
+ */
 export function everyMinute(work: () => Promise<unknown>, onFailure: (error: unknown) => void): { stop(): Promise<void> } {
-  let working: Promise<unknown> = Promise.resolve();
+  let working: Promise<unknown> | undefined;
   const begin = (): Promise<unknown> => {
-    working = work().catch(onFailure);
+    working ??= work()
+      .catch(onFailure)
+      .finally(() => {
+        working = undefined;
+      });
     return working;
   };
-  const minute = cron.schedule('* * * * *', begin, { noOverlap: true });
+  const schedule = () => cron.schedule('* * * * *', begin, { noOverlap: true });
+  let minute = schedule();
+  const wasSet = openStepWatch();
+  const watch = setInterval(() => {
+    if (!wasSet()) return;
+    void minute.destroy();
+    minute = schedule();
+    void begin();
+  }, lookEveryMs);
   return {
     stop: async () => {
+      clearInterval(watch);
       await minute.destroy();
       await working;
     },

@@ -67,6 +67,13 @@ export type Settings = {
     /** Over so few records each filter and each sort is tried once rather than every pair of them. */
     readonly fewRecords: number;
   };
+  /** What the public interface may take of this process at once. */
+  readonly publicLoad: {
+    /** Requests under way, of one organization at most half of them. */
+    readonly requests: number;
+    /** How long they wait for a connection at most. */
+    readonly waitMs: number;
+  };
   readonly exports: {
     /** Exports that run at once in this process, each on a connection of its own. */
     readonly running: number;

@@ -9,9 +9,10 @@ export type Address =
   | string
   | { readonly host: string; readonly port: number; readonly user: string; readonly database: string; readonly password?: string };
 
-export type PoolSizes = { readonly control: number; readonly data: number; readonly exports?: number };
+export type PoolSizes = { readonly control: number; readonly lookups?: number; readonly data: number; readonly exports?: number };
 
 const usualExports = 4;
+const usualLookups = 2;
 
 // bigint, numeric, date and timestamps stay text: binary floats and millisecond dates would lose digits. 20, 1700, 1082, 1114.
 const asText = (text: string): string => text;
@@ -22,7 +23,10 @@ const exactTypes = {
 
 const addressParts = (address: Address): PoolConfig => (typeof address === 'string' ? { connectionString: address } : { ...address });
 
-export function poolConfig(address: Address, role: 'portal_service' | null, extra: PoolConfig = {}): PoolConfig {
+/** What a connection works as; null stays whoever logged in. `portal_owner` sees every organization: for operators' commands alone. */
+type Role = 'portal_service' | 'portal_owner' | null;
+
+export function poolConfig(address: Address, role: Role, extra: PoolConfig = {}): PoolConfig {
   return {
     ...addressParts(address),
     types: exactTypes as PoolConfig['types'],
@@ -37,7 +41,7 @@ export function poolConfig(address: Address, role: 'portal_service' | null, extr
 const nothing = () => undefined;
 const silent = { warn: nothing, error: nothing, deprecate: nothing, debug: nothing };
 
-export function openKnex(address: Address, role: 'portal_service' | null, max: number): Knex {
+export function openKnex(address: Address, role: Role, max: number): Knex {
   return knexModule({
     client: 'pg',
     connection: poolConfig(address, role) as Knex.PgConnectionConfig,
@@ -49,6 +53,7 @@ export function openKnex(address: Address, role: 'portal_service' | null, max: n
 
 export function openDb(control: Address, data: Address, sizes: PoolSizes, readTimeoutMs: number): Db & { close(): Promise<void> } {
   const knex = openKnex(control, 'portal_service', sizes.control);
+  const lookups = openKnex(control, 'portal_service', sizes.lookups ?? usualLookups);
   // A backend's memory grows with the tables it has seen; a bounded lifetime gives it back.
   // Until then it is kept: closing it when it rests for a while takes a timer with each statement, and a new backend after each rest.
   const kept: PoolConfig = { min: sizes.data, max: sizes.data, maxLifetimeSeconds: 600 };
@@ -63,12 +68,35 @@ export function openDb(control: Address, data: Address, sizes: PoolSizes, readTi
   exports.on('error', nothing);
   return {
     control: knex,
+    lookups,
     data: pool,
     exports,
     close: async () => {
-      await Promise.all([knex.destroy(), pool.end(), exports.end()]);
+      await Promise.all([knex.destroy(), lookups.destroy(), pool.end(), exports.end()]);
     },
   };
+}
+
+/** Milliseconds. */
+const operatorsWait = 2_000;
+
+/**
+ * For what an operator asks of the process while everything else may be busy: two connections that nothing else takes, once made kept, and
+ * no question that lasts. A question that is not answered in time, by a server that stands still say, costs its connection.
+ */
+export function openOperatorsPool(address: Address): Pool {
+  const pool = new Pool(
+    poolConfig(address, 'portal_service', {
+      max: 2,
+      idleTimeoutMillis: 0,
+      connectionTimeoutMillis: operatorsWait,
+      statement_timeout: operatorsWait,
+      query_timeout: operatorsWait + 500,
+    }),
+  );
+  pool.on('error', nothing);
+  pool.on('connect', (client) => client.on('error', nothing));
+  return pool;
 }
 
 export class UnfitDatabase extends Error {

@@ -1,17 +1,54 @@
 // Brings a database to this version's state. Several processes may start at once: the first one works, the others wait.
+import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Knex } from 'knex';
-import { type Address, checkServer, explainDatabase, openKnex } from './connect.ts';
+import { type Address, checkServer, explainDatabase, openKnex, UnfitDatabase } from './connect.ts';
 
 const directory = fileURLToPath(new URL('../../migrations', import.meta.url));
+/**
+ * Migrations of a later version are no concern of an earlier one, which may start beside it while a deployment goes on or is taken
+ * back. So each migration leaves what the version before it needs.
+ */
+const migrations = { directory, loadExtensions: ['.ts'], disableMigrationsListValidation: true };
 /** Any number that nothing else locks; shared by every process of every version. */
 const migrationLock = 7_205_119_204;
 
-/** Rights on the database itself: neither a clone nor a restored dump carries them, so they are given at every start. */
+/** Of this code, in order. */
+export const migrationNames = async (): Promise<string[]> => (await readdir(directory)).filter((name) => name.endsWith('.ts')).sort();
+
+/**
+ * Rights on the database itself: neither a clone nor a restored dump carries them, so they are given at every start. And on what knex
+ * made, which says whether the database fits the code.
+ */
 const databaseGrants = `do $$ begin
   execute format('grant create, connect on database %I to portal_owner', current_database());
   execute format('grant create, connect on database %I to portal_service', current_database());
+  grant select on public.knex_migrations to portal_service;
 end $$`;
+
+/**
+ * Changes nothing: throws UnfitDatabase unless the database is in this version's state, so that a command never migrates a database that a
+ * service of another version works on.
+ */
+export async function assertMigrated(address: Address): Promise<void> {
+  const knex = openKnex(address, null, 1);
+  try {
+    await checkServer(knex);
+    const wanted = await migrationNames();
+    const { rows } = await knex.raw<{ rows: { there: boolean }[] }>("select to_regclass('public.knex_migrations') is not null as there");
+    const done = rows[0]?.there === true ? (await knex('knex_migrations').pluck<string[]>('name')).sort() : [];
+    if (JSON.stringify(done) === JSON.stringify(wanted)) return;
+    if (done.length === 0) throw new UnfitDatabase('The database is empty: start the service first, or make an organization');
+    const other = done.some((name) => !wanted.includes(name)) ? 'a newer' : 'an older';
+    throw new UnfitDatabase(
+      `The database was prepared by ${other} version of this service: run the command with the version that serves, or start this one first`,
+    );
+  } catch (error) {
+    throw explainDatabase(error);
+  } finally {
+    await knex.destroy();
+  }
+}
 
 /** Says how many migrations ran. Throws UnfitDatabase for a server that can't be used. */
 export async function migrate(address: Address): Promise<{ applied: number }> {
@@ -21,8 +58,8 @@ export async function migrate(address: Address): Promise<{ applied: number }> {
     return await knex.transaction(async (guard: Knex.Transaction) => {
       await guard.raw('select pg_advisory_xact_lock(?)', [migrationLock]);
       // knex's own lock row errors instead of waiting and stays behind after a kill; the advisory lock does its work.
-      await knex.migrate.forceFreeMigrationsLock({ directory, loadExtensions: ['.ts'] });
-      const [, names] = (await knex.migrate.latest({ directory, loadExtensions: ['.ts'] })) as [number, string[]];
+      await knex.migrate.forceFreeMigrationsLock(migrations);
+      const [, names] = (await knex.migrate.latest(migrations)) as [number, string[]];
       await knex.raw(databaseGrants);
       return { applied: names.length };
     });

@@ -12,3 +12,14 @@ export const violates = (error: unknown, constraint: string): boolean => {
   const found = asPgError(error);
   return found?.code.startsWith('23') === true && found.constraint === constraint;
 };
+
+/** PostgreSQL's codes for "not now": no connection, too many, no room, shutting down, cancelled by a timeout, a lost race for locks. */
+const notNow = /^(08|53|57)|^(40001|40P01|55P03)$|^(ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN)$/;
+const lostConnection =
+  /timeout exceeded when trying to connect|Timeout acquiring a connection|Connection terminated|connection error and is not queryable/;
+
+/** Whether the database is away, busy or full for the moment: the same may well go through later. */
+export const isNotNow = (error: unknown): boolean => {
+  const { code } = (error ?? {}) as { code?: unknown };
+  return (typeof code === 'string' && notNow.test(code)) || (error instanceof Error && lostConnection.test(error.message));
+};

@@ -4,6 +4,7 @@ import type { ErrorRequestHandler, RequestHandler, Response } from 'express';
 import { ZodError } from 'zod';
 import { AppError, type ErrorDetail } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
+import { isNotNow } from '../db/pg-errors.ts';
 import { settleHeaders } from './first-headers.ts';
 
 export type ErrorBody = { error: { code: string; message: string; details?: readonly ErrorDetail[]; requestId: string } };
@@ -22,13 +23,9 @@ const bodyParserProblems: Readonly<Record<string, AppError>> = {
   'request.size.invalid': new AppError('BAD_REQUEST', 'The body does not have the announced length'),
 };
 
-/** PostgreSQL's codes for "not now": no connection, too many, shutting down, cancelled by a timeout, a lost race for locks. */
-const notNow = /^(08|53|57)|^(40001|40P01|55P03)$|^(ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN)$/;
-const lostConnection =
-  /timeout exceeded when trying to connect|Timeout acquiring a connection|Connection terminated|connection error and is not queryable/;
-const errorText = (error: unknown, key: 'type' | 'code'): string => {
-  const value = typeof error === 'object' && error !== null ? (error as Record<string, unknown>)[key] : undefined;
-  return typeof value === 'string' ? value : '';
+const typeOf = (error: unknown): string => {
+  const { type } = (error ?? {}) as { type?: unknown };
+  return typeof type === 'string' ? type : '';
 };
 
 /** What Express and its body parser blame on the caller: broken compression, a malformed escape, an impossible length. */
@@ -41,11 +38,10 @@ const isUnreadable = (error: unknown): boolean => {
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
   if (error instanceof URIError) return new AppError('BAD_REQUEST', 'The address holds a malformed escape');
-  const parser = bodyParserProblems[errorText(error, 'type')];
+  const parser = bodyParserProblems[typeOf(error)];
   if (parser !== undefined) return parser;
   if (isUnreadable(error)) return new AppError('BAD_REQUEST', "The request can't be read", { cause: error });
-  const lost = error instanceof Error && lostConnection.test(error.message);
-  if (lost || notNow.test(errorText(error, 'code'))) {
+  if (isNotNow(error)) {
     return new AppError('INTERNAL_ERROR', 'The service is busy or its database is away; try again', {
       status: 503,
       headers: { 'Retry-After': '2' },

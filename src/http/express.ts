@@ -5,13 +5,12 @@ import type { Ctx } from '../core/ctx.ts';
 import { AppError, notFound } from '../core/errors.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { authenticate, budgetKey, callerAddress, callerCtx, networkOf, refuseForeignOrigin } from './authenticate.ts';
+import { maxBodyBytes } from './connections.ts';
 import { sendDownload } from './download.ts';
 import { openStreams, replayStream, type Streams } from './event-stream.ts';
 import { invokeOnce, streamOnce } from './idempotency.ts';
 import { countFailure, requestBudget } from './rate-limit.ts';
 import { type Answer, type AnyRoute, admit, goodStatus, type PublicRoute, type RawInput, type Route, refuseQuery } from './route.ts';
-
-export const maxBodyBytes = 1024 * 1024;
 
 function send(res: Response, { status, body }: Answer): void {
   res.setHeader('Cache-Control', 'no-store');
@@ -30,6 +29,8 @@ const ownPagesOnly =
   };
 
 /** A body must say that it is JSON; one that says nothing and holds nothing is no body. */
+import { noteServed, platformBase } from './served.ts';
+
 export const jsonOnly: RequestHandler = (req, _res, next) => {
   const hasBody = req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;
   if (hasBody && req.is('application/json') === false) {
@@ -66,7 +67,9 @@ function wantedType(req: Request, { stream, download }: Route): string {
 
 async function serveStream(route: Route, streams: Streams, raw: RawInput, key: string | undefined, req: Request, res: Response) {
   const ctx = callerCtx(res);
-  const kept = await streamOnce(route, ctx, raw, key, (input) => streams.serve(route, ctx, input, req.headers['last-event-id'], res));
+  const kept = await streamOnce(route, ctx, raw, key, (input, held) =>
+    streams.serve(route, held, input, req.headers['last-event-id'], res),
+  );
   if (kept === null) return;
   res.setHeader('Idempotency-Replayed', 'true');
   if (kept.status >= 400) send(res, kept);
@@ -74,7 +77,9 @@ async function serveStream(route: Route, streams: Streams, raw: RawInput, key: s
 }
 
 function serve(route: Route, streams: Streams): RequestHandler {
+  const [served, streamed] = (['platform', 'stream'] as const).map((kind) => ({ route: `${platformBase}${route.path}`, kind }));
   return async (req: Request, res: Response) => {
+    if (served !== undefined) noteServed(res, served);
     const ctx = callerCtx(res);
     const raw = { params: req.params, query: req.query, body: req.body as unknown };
     const given = req.headers['idempotency-key'];
@@ -82,7 +87,10 @@ function serve(route: Route, streams: Streams): RequestHandler {
     if (route.stream !== undefined || route.download !== undefined) {
       res.vary('Accept');
       const type = wantedType(req, route);
-      if (type === 'text/event-stream') return serveStream(route, streams, raw, key, req, res);
+      if (type === 'text/event-stream') {
+        if (streamed !== undefined) noteServed(res, streamed);
+        return serveStream(route, streams, raw, key, req, res);
+      }
       if (type !== 'application/json') return sendDownload(route, ctx, admit(route, ctx, raw), req, res);
     }
     const { answer, replayed } = await invokeOnce(route, ctx, raw, key);

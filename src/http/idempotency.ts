@@ -1,24 +1,37 @@
 // A POST repeated with the same Idempotency-Key is answered from the first one's stored answer. Kept 24 h per organization,
-// credential and route. 401, 403, 429 and 5xx are never stored: trying again is then the right thing to do.
+// credential and route. 401, 403, 429 and 5xx are never stored: trying again is then the right thing to do. Who works on a key holds it
+// under a lease; each write is noted with the key in its own transaction, so that nobody repeats what a lost process had done.
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CallerCtx } from '../core/ctx.ts';
+import type { Knex } from 'knex';
+import type { CallerCtx, KeyClaim } from '../core/ctx.ts';
 import { AppError, invalid } from '../core/errors.ts';
+import { newId } from '../core/id.ts';
+import { keepLease } from '../core/queue-work.ts';
+import { isNotNow } from '../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../db/transaction.ts';
 import { type Answer, admit, goodStatus, invoke, type RawInput, type Route } from './route.ts';
 
-const waitMs = 10_000;
+/** How long a key belongs to a process that says nothing more. */
+const leaseMs = 15_000;
+/** Longer than the lease: who asks again at once after a process was lost gets an answer. */
+const waitMs = 20_000;
 const pollMs = 100;
-/** Longer than any handler runs (reading an ERP's metadata may take 300 s): after that the first request is taken for dead. */
-const lockSeconds = 330;
+const keepAgainMs = 500;
 const acceptable = /^[\x21-\x7e]{1,255}$/;
 
-type Stored = { request_hash: Buffer; status: number | null; body: unknown; locked: boolean };
+type Done = { action: string; target: { type: string; id: string | null } };
+type Held = { request_hash: Buffer; status: number | null; body: unknown; done: Done | null; locked: boolean; old: boolean };
 type Claim = { readonly kind: 'mine' } | { readonly kind: 'stored'; readonly answer: Answer } | { readonly kind: 'busy' };
 
 const sameKeyOtherBody = (): AppError =>
   invalid('This Idempotency-Key was used with another body', [
     { path: 'Idempotency-Key', code: 'key_reused', message: 'Use a new key for a new request' },
+  ]);
+
+const answerLost = ({ action, target }: Done): AppError =>
+  invalid('The first request with this Idempotency-Key was carried out, but its answer was lost', [
+    { path: 'Idempotency-Key', code: 'answer_lost', message: `It was done once: ${action} ${target.id ?? target.type}` },
   ]);
 
 function stableText(value: unknown): string {
@@ -34,46 +47,80 @@ const scopeOf = ({ caller }: CallerCtx, route: Route): string =>
 const inScope = <T>(ctx: CallerCtx, route: Route, work: (tx: Tx) => Promise<T>): Promise<T> =>
   inTransaction({ db: ctx.db, organizationId: scopeOf(ctx, route) }, work);
 
-async function claim(ctx: CallerCtx, route: Route, key: string, hash: Buffer): Promise<Claim> {
+const ofKey = 'organization_id = ? and credential_id = ? and route_id = ? and key = ?';
+
+async function claim(ctx: CallerCtx, route: Route, key: string, hash: Buffer, claimId: string): Promise<Claim> {
   const where = [scopeOf(ctx, route), ctx.caller.credential.id, route.id, key];
   return inScope(ctx, route, async (tx) => {
     const { rowCount } = await tx.raw<{ rowCount: number }>(
-      `insert into idempotency_keys as held (organization_id, credential_id, route_id, key, request_hash, locked_until)
-       values (?, ?, ?, ?, ?, clock_timestamp() + make_interval(secs => ${lockSeconds}))
-       on conflict (organization_id, credential_id, route_id, key) do update
-         set request_hash = excluded.request_hash, locked_until = excluded.locked_until, status = null, body = null, created_at = now()
-         where held.created_at < now() - interval '24 hours' or (held.status is null and held.locked_until < clock_timestamp())`,
-      [...where, hash],
+      `insert into idempotency_keys (organization_id, credential_id, route_id, key, request_hash, claim_id, locked_until)
+       values (?, ?, ?, ?, ?, ?, clock_timestamp() + ? * interval '1 millisecond') on conflict do nothing`,
+      [...where, hash, claimId, leaseMs],
     );
     if (rowCount === 1) return { kind: 'mine' };
-    const { rows } = await tx.raw<{ rows: Stored[] }>(
-      `select request_hash, status, body, locked_until > clock_timestamp() as locked from idempotency_keys
-       where organization_id = ? and credential_id = ? and route_id = ? and key = ?`,
+    // Locked by the transaction that writes, or by who takes it over just now.
+    const { rows } = await tx.raw<{ rows: Held[] }>(
+      `select request_hash, status, body, done, locked_until > clock_timestamp() as locked, created_at < now() - interval '24 hours' as old
+       from idempotency_keys where ${ofKey} for update skip locked`,
       where,
     );
-    const stored = rows[0];
-    if (stored === undefined) return { kind: 'busy' };
-    if (!stored.request_hash.equals(hash)) throw sameKeyOtherBody();
-    return stored.status === null
-      ? { kind: 'busy' }
-      : { kind: 'stored', answer: { status: stored.status, body: stored.body ?? undefined } };
+    const held = rows[0];
+    if (held === undefined) return { kind: 'busy' };
+    const isLost = held.status === null && !held.locked;
+    if (!held.old && !(isLost && held.done === null)) {
+      if (!held.request_hash.equals(hash)) throw sameKeyOtherBody();
+      if (held.status !== null) return { kind: 'stored', answer: { status: held.status, body: held.body ?? undefined } };
+      if (!isLost || held.done === null) return { kind: 'busy' };
+      const answer = storable(answerLost(held.done), ctx.requestId);
+      if (answer === null) throw answerLost(held.done);
+      await keepAnswer(tx, where, answer.status, answer.body);
+      return { kind: 'stored', answer };
+    }
+    await tx.raw(
+      `update idempotency_keys set request_hash = ?, claim_id = ?, locked_until = clock_timestamp() + ? * interval '1 millisecond',
+         status = null, body = null, done = null, created_at = now() where ${ofKey}`,
+      [hash, claimId, leaseMs, ...where],
+    );
+    return { kind: 'mine' };
   });
 }
 
-async function settle(ctx: CallerCtx, route: Route, key: string, answer: Answer | null): Promise<void> {
+/** Not while the write itself holds the row: it is as good as a lease then. */
+const renew = (ctx: CallerCtx, route: Route, claimId: string): Promise<unknown> =>
+  inScope(ctx, route, (tx) =>
+    tx.raw(
+      `update idempotency_keys set locked_until = clock_timestamp() + ? * interval '1 millisecond'
+       where claim_id in (select claim_id from idempotency_keys where claim_id = ? and status is null for update skip locked)`,
+      [leaseMs, claimId],
+    ),
+  );
+
+const keepAnswer = (tx: Tx, where: readonly string[], status: number, body: unknown): Promise<unknown> =>
+  tx.raw(`update idempotency_keys set status = ?, body = ?::jsonb, locked_until = null, done = null where ${ofKey}`, [
+    status,
+    body === undefined ? null : JSON.stringify(body),
+    ...where,
+  ]);
+
+/** `again`: nothing was answered, and the request may be made again, unless it wrote something. */
+type End = { readonly answer: Answer | null } | 'again';
+
+async function settle(ctx: CallerCtx, route: Route, key: string, claimId: string, end: End): Promise<void> {
   const where = [scopeOf(ctx, route), ctx.caller.credential.id, route.id, key];
-  const condition = 'organization_id = ? and credential_id = ? and route_id = ? and key = ?';
   await inScope(ctx, route, async (tx) => {
-    if (answer === null) await tx.raw(`delete from idempotency_keys where ${condition}`, where);
+    // A COMMIT whose answer was lost may still be under way: its row is waited for.
+    const { rows } = await tx.raw<{ rows: { done: Done | null }[] }>('select done from idempotency_keys where claim_id = ? for update', [
+      claimId,
+    ]);
+    const [held] = rows;
+    if (held === undefined) return;
+    if (end === 'again' && held.done !== null) await tx.raw(`update idempotency_keys set locked_until = now() where ${ofKey}`, where);
+    else if (end === 'again' || end.answer === null) await tx.raw(`delete from idempotency_keys where ${ofKey}`, where);
     else {
-      const once = answer.status < 300 ? (route.writeOnce ?? []) : [];
+      const { status, body } = end.answer;
+      const once = status < 300 ? (route.writeOnce ?? []) : [];
       const secrets = Object.fromEntries(once.map((name) => [name, null]));
-      const body = answer.body === undefined ? null : JSON.stringify({ ...answer.body, ...secrets });
-      await tx.raw(`update idempotency_keys set status = ?, body = ?::jsonb, locked_until = null where ${condition}`, [
-        answer.status,
-        body,
-        ...where,
-      ]);
+      await keepAnswer(tx, where, status, body === undefined ? undefined : { ...body, ...secrets });
     }
   });
 }
@@ -97,7 +144,7 @@ export async function once(
   key: string,
   body: unknown,
   params: unknown,
-  handle: () => Promise<Answer | null>,
+  handle: (ctx: CallerCtx) => Promise<Answer | null>,
 ): Promise<{ answer: Answer | null; replayed: boolean }> {
   if (!acceptable.test(key)) {
     throw new AppError('BAD_REQUEST', 'Idempotency-Key must be 1 to 255 visible ASCII characters', {
@@ -107,9 +154,10 @@ export async function once(
   const hash = createHash('sha256')
     .update(stableText([params, body ?? null]))
     .digest();
+  const claimId = newId();
   const deadlineMs = ctx.clock.monotonicMs() + waitMs;
   for (;;) {
-    const state = await claim(ctx, route, key, hash);
+    const state = await claim(ctx, route, key, hash, claimId);
     if (state.kind === 'stored') return { answer: state.answer, replayed: true };
     if (state.kind === 'mine') break;
     if (ctx.clock.monotonicMs() >= deadlineMs) {
@@ -119,15 +167,48 @@ export async function once(
     }
     await delay(pollMs);
   }
-  // What was done is done: an answer that can't be stored is still given, and the key stays locked until it runs out.
-  const keep = (answer: Answer | null): Promise<void> =>
-    settle(ctx, route, key, answer).catch((error: unknown) => ctx.log.warn({ err: error }, 'an answer could not be kept for repetition'));
-  const answer = await handle().catch(async (error: unknown) => {
-    await keep(storable(error, ctx.requestId));
-    throw error;
-  });
-  await keep(answer);
+  const answer = await holding(ctx, route, key, claimId, handle);
   return { answer, replayed: false };
+}
+
+/** Runs the handler under the lease of its key, and keeps what it answers. */
+async function holding(
+  ctx: CallerCtx,
+  route: Route,
+  key: string,
+  claimId: string,
+  handle: (ctx: CallerCtx) => Promise<Answer | null>,
+): Promise<Answer | null> {
+  // What was done is done: an answer that can't be stored is still given, and who asks again is told that it was done.
+  const keep = (end: End): Promise<void> =>
+    settle(ctx, route, key, claimId, end).catch((error: unknown) => {
+      ctx.log.warn({ err: error }, 'an answer could not be kept for repetition');
+      if (isNotNow(error)) setTimeout(() => void (ctx.clock.monotonicMs() < lostMs ? keep(end) : undefined), keepAgainMs).unref();
+    });
+  let isHeld = true;
+  /** When nobody waits for this process any more. */
+  let lostMs = Number.POSITIVE_INFINITY;
+  const kept: KeyClaim = { id: claimId, isHeld: () => isHeld };
+  const release = keepLease(
+    leaseMs,
+    () => renew(ctx, route, claimId),
+    (error) => ctx.log.warn({ err: error }, 'the lease of an Idempotency-Key could not be renewed'),
+  );
+  try {
+    const answer = await handle({ ...ctx, claim: kept });
+    isHeld = false;
+    lostMs = ctx.clock.monotonicMs() + leaseMs;
+    await keep({ answer });
+    return answer;
+  } catch (error) {
+    isHeld = false;
+    lostMs = ctx.clock.monotonicMs() + leaseMs;
+    const answer = storable(error, ctx.requestId);
+    await keep(answer === null ? 'again' : { answer });
+    throw error;
+  } finally {
+    release();
+  }
 }
 
 /** `invoke`, with the stored answer where a POST is repeated under the same key. */
@@ -139,7 +220,7 @@ export async function invokeOnce(
 ): Promise<{ answer: Answer; replayed: boolean }> {
   let replayed = false;
   const answer = await invoke(route, ctx, raw, async (handle) => {
-    if (route.method !== 'POST' || key === undefined) return handle();
+    if (route.method !== 'POST' || key === undefined) return handle(ctx);
     const kept = await once(ctx, route, key, raw.body, raw.params, handle);
     replayed = kept.replayed;
     if (kept.answer === null) throw new Error('an operation gave no answer');
@@ -157,16 +238,28 @@ export async function streamOnce(
   ctx: CallerCtx,
   raw: RawInput,
   key: string | undefined,
-  serve: (input: unknown) => Promise<unknown>,
+  serve: (input: unknown, ctx: CallerCtx) => Promise<unknown>,
 ): Promise<Answer | null> {
   const input = admit(route, ctx, raw);
   if (route.method !== 'POST' || key === undefined) {
-    await serve(input);
+    await serve(input, ctx);
     return null;
   }
-  const { answer, replayed } = await once(ctx, route, key, raw.body, raw.params, async () => {
-    const served = await serve(input);
+  const { answer, replayed } = await once(ctx, route, key, raw.body, raw.params, async (held) => {
+    const served = await serve(input, held);
     return served === undefined ? null : { status: goodStatus(route), body: route.response?.parse(served) };
   });
   return replayed ? answer : null;
+}
+
+/**
+ * Frees the keys of requests that had begun by then and have no answer yet: what had written nothing may be made again, and of what had, its
+ * write is known. Says how many. For the owner of the tables alone.
+ */
+export async function freeBegunRequests(owner: Knex, before: Date): Promise<number> {
+  const begun = () => owner('idempotency_keys').whereNull('status').where('created_at', '<=', before);
+  const written = await begun()
+    .whereNotNull('done')
+    .update({ locked_until: owner.raw('clock_timestamp()') });
+  return written + (await begun().whereNull('done').delete());
 }

@@ -14,7 +14,8 @@ import { AppError } from '../core/errors.ts';
 import { isLoopbackName } from '../core/loopback.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { authenticate, budgetKey, callerCtx } from './authenticate.ts';
-import { jsonOnly, maxBodyBytes } from './express.ts';
+import { maxBodyBytes } from './connections.ts';
+import { jsonOnly } from './express.ts';
 import { requestBudget, spendMore } from './rate-limit.ts';
 
 /** `body` is the message or the batch, as it was parsed; the request carries its headers. */

@@ -2,6 +2,7 @@
 // counted in PostgreSQL so that several processes agree.
 import type { Request, RequestHandler, Response } from 'express';
 import { type ClientRateLimitInfo, rateLimit, type Store } from 'express-rate-limit';
+import { systemClock } from '../core/clock.ts';
 import type { Ctx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 
@@ -26,12 +27,12 @@ async function hit(ctx: Pick<Ctx, 'db'>, key: string, count = 1): Promise<{ hits
 }
 
 /** The library measures with this machine's clock, so it gets the end of the window in that clock's time. */
-function databaseStore(ctx: Pick<Ctx, 'db' | 'clock'>): Store {
+function databaseStore(ctx: Pick<Ctx, 'db'>): Store {
   return {
     localKeys: false,
     increment: async (key): Promise<ClientRateLimitInfo> => {
       const { hits, secondsLeft } = await hit(ctx, key);
-      return { totalHits: hits, resetTime: new Date(ctx.clock.now().getTime() + secondsLeft * 1000) };
+      return { totalHits: hits, resetTime: new Date(systemClock.now().getTime() + secondsLeft * 1000) };
     },
     decrement: async (key) => {
       await ctx.db.control.raw('update rate_limits set hits = greatest(hits - 1, 0) where key = ?', [key]);

@@ -335,11 +335,11 @@ export async function invoke(
   route: Route,
   ctx: CallerCtx,
   raw: RawInput,
-  around: (handle: () => Promise<Answer>) => Promise<Answer> = (handle) => handle(),
+  around: (handle: (ctx: CallerCtx) => Promise<Answer>) => Promise<Answer> = (handle) => handle(ctx),
 ): Promise<Answer> {
   const input = admit(route, ctx, raw);
-  return around(async () => {
-    const result = await route.handle(ctx, input);
+  return around(async (handlerCtx) => {
+    const result = await route.handle(handlerCtx, input);
     return { status: goodStatus(route), body: route.response?.parse(result) };
   });
 }

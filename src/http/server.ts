@@ -5,14 +5,38 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import type { Duplex } from 'node:stream';
 import { AppError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
+import { lingerMs, type TakeLimits, watchAnswers } from './connections.ts';
 import { errorBody } from './errors.ts';
 import type { Messages } from './messages.ts';
 
-type Times = { readonly keepAliveTimeout: number; readonly headersTimeout: number; readonly requestTimeout: number };
-/** Milliseconds. */
-const usualTimes: Times = { keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 60_000 };
-/** How long a refused caller may go on sending: a connection that is closed on unread bytes is reset, and the answer lost with it. */
-const lingerMs = 1_000;
+/** Times in milliseconds. */
+export type ServerLimits = TakeLimits & {
+  readonly maxConnections: number;
+  /** How long a connection may rest between requests. */
+  readonly keepAliveTimeout: number;
+  /** How long the first line and the headers may take, from the connection or the end of the request before. */
+  readonly headersTimeout: number;
+  /** How long a whole request may take to come in. */
+  readonly requestTimeout: number;
+  /** How often it is looked for those who took longer. */
+  readonly connectionsCheckingInterval: number;
+  /** Bytes of the first line and the headers together. */
+  readonly maxHeaderSize: number;
+};
+
+const usual: ServerLimits = {
+  maxConnections: 10_000,
+  keepAliveTimeout: 65_000,
+  headersTimeout: 20_000,
+  requestTimeout: 60_000,
+  connectionsCheckingInterval: 5_000,
+  maxHeaderSize: 16_384,
+  lookEveryMs: 5_000,
+  takeMs: 60_000,
+  slowestBytesPerSecond: 16_384,
+};
+/** The system asks connections that say nothing whether anyone is there, so that those whose caller vanished end. */
+const askQuiet = { keepAlive: true, keepAliveInitialDelay: 60_000 };
 
 const refuse = (message: string, code: string, status?: 408 | 413 | 431): AppError =>
   new AppError('BAD_REQUEST', message, { details: [{ path: '', code, message }], ...(status !== undefined && { status }) });
@@ -41,24 +65,35 @@ function answerText(error: AppError, requestId: string): string {
   ].join('\r\n');
 }
 
+/** What is known of the connections of a server, for closing it. */
+type Connections = { readonly open: Set<Duplex>; readonly underWay: WeakMap<Duplex, Exchange> };
+const connectionsOf = new WeakMap<Server, Connections>();
+
 type Exchange = { readonly req: IncomingMessage; readonly res: ServerResponse };
 
 /** Not listening yet, and answering nothing until `serveBy`. */
-export function openServer(
-  log: Log,
-  messages: Partial<Messages> = {},
-  times: Times & { readonly connectionsCheckingInterval?: number } = usualTimes,
-): Server {
+export function openServer(log: Log, messages: Partial<Messages> = {}, given: Partial<ServerLimits> = {}): Server {
+  const { lookEveryMs, takeMs, slowestBytesPerSecond, maxConnections, ...times } = { ...usual, ...given };
   // Host is asked for by the application, which answers as it does everything.
-  const server = createServer({ ...messages, ...times, requireHostHeader: false });
+  const server = createServer({ ...messages, ...times, ...askQuiet, requireHostHeader: false });
+  server.maxConnections = maxConnections;
+  const answers = watchAnswers(server, log, { lookEveryMs, takeMs, slowestBytesPerSecond });
   /** The last request of each connection, for as long as it is not answered. */
   const underWay = new WeakMap<Duplex, Exchange>();
   const refused = new WeakSet<Duplex>();
+  const open = new Set<Duplex>();
+  connectionsOf.set(server, { open, underWay });
+  server.on('connection', (socket) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+  });
   const note = (req: IncomingMessage, res: ServerResponse): void => {
     const { socket } = req;
     const exchange = { req, res };
     underWay.set(socket, exchange);
+    answers.begun(res);
     res.once('close', () => {
+      answers.closed(res);
       if (underWay.get(socket) === exchange) underWay.delete(socket);
     });
   };
@@ -92,4 +127,43 @@ export function openServer(
 export function serveBy(server: Server, app: RequestListener): void {
   server.on('request', app);
   server.on('checkExpectation', app);
+}
+
+const sweepEveryMs = 50;
+/** A request whose headers are still on their way has so long to arrive. */
+const arrivalMs = 1_000;
+
+/**
+ * Takes nothing new and answers what is under way, as the last on its connection. Connections on which nothing is asked are closed,
+ * whether or not their callers meant to use them again; at the deadline all are. Resolves when none is left, with how many requests
+ * were cut.
+ */
+export async function closeServer(server: Server, deadline: AbortSignal): Promise<{ readonly cut: number }> {
+  const { open, underWay } = connectionsOf.get(server) ?? { open: new Set(), underWay: new WeakMap() };
+  const waiting = (): Duplex[] => [...open].filter((socket) => underWay.has(socket));
+  const last = (_req: IncomingMessage, res: ServerResponse): void => {
+    res.shouldKeepAlive = false;
+  };
+  server.prependListener('request', last);
+  server.prependListener('checkExpectation', last);
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  for (const socket of waiting()) {
+    const res = underWay.get(socket)?.res;
+    if (res?.headersSent === false) res.shouldKeepAlive = false;
+  }
+  const sweep = setInterval(() => server.closeIdleConnections(), sweepEveryMs);
+  const silent = setTimeout(() => {
+    for (const socket of open) if (!underWay.has(socket)) socket.destroy();
+  }, arrivalMs);
+  let cut = 0;
+  const cutOff = (): void => {
+    cut = waiting().length;
+    server.closeAllConnections();
+  };
+  if (deadline.aborted) cutOff();
+  else deadline.addEventListener('abort', cutOff, { once: true });
+  await closed;
+  clearInterval(sweep);
+  clearTimeout(silent);
+  return { cut };
 }

@@ -2,6 +2,7 @@
 // provider's JWKS alone, and an ID token is no access token: its audience is a client, ours is this service.
 import jwt, { type JwtHeader, type JwtPayload } from 'jsonwebtoken';
 import { JwksClient, JwksRateLimitError } from 'jwks-rsa';
+import type { Ctx } from '../core/ctx.ts';
 import { unavailable } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { Settings } from '../core/settings.ts';
@@ -81,7 +82,11 @@ const keysAreAway = (error: unknown): boolean =>
   (error instanceof Error && 'isEndpointUnavailable' in error && error.isEndpointUnavailable === true);
 
 /** `alsoFor` are other names of this service as a resource, beside the configured audience. */
-export function openTokenVerifier(oidc: Settings['oidc'], log: Log, alsoFor: readonly string[] = []): VerifyToken {
+export function openTokenVerifier(
+  oidc: Settings['oidc'],
+  { clock, log }: Pick<Ctx, 'clock' | 'log'>,
+  alsoFor: readonly string[] = [],
+): VerifyToken {
   if (oidc === null) return async () => undefined;
   const keys = new JwksClient({
     jwksUri: oidc.jwksUri,
@@ -102,6 +107,7 @@ export function openTokenVerifier(oidc: Settings['oidc'], log: Log, alsoFor: rea
         issuer: oidc.issuer,
         audience: [oidc.audience, ...alsoFor],
         clockTolerance: clockToleranceSeconds,
+        clockTimestamp: Math.floor(clock.now().getTime() / 1000),
       });
       return typeof payload === 'string' ? undefined : toClaims(payload, token, oidc, log);
     } catch (error) {

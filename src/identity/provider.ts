@@ -1,6 +1,7 @@
 // This service as a client of the identity provider: authorization code with PKCE, state and nonce. What the provider says about
 // itself is asked when it is first needed and again after an hour; a failure is forgotten, so that the next attempt asks anew.
 import * as client from 'openid-client';
+import { systemClock } from '../core/clock.ts';
 import type { Ctx } from '../core/ctx.ts';
 import { AppError, unavailable } from '../core/errors.ts';
 import { isLoopbackHttp } from '../core/loopback.ts';
@@ -32,6 +33,7 @@ type ProviderCtx = Pick<Ctx, 'settings' | 'clock' | 'log'>;
 
 const timeoutSeconds = 5;
 const keepMs = 3_600_000;
+const mostSkewSeconds = 5;
 const retryAfterSeconds = 10;
 
 /** As the provider prefers; Basic is what every provider must know unless it says otherwise. */
@@ -44,9 +46,12 @@ function clientAuthentication({ secret }: Client): client.ClientAuth {
   };
 }
 
-async function discover({ issuer }: Oidc, us: Client): Promise<client.Configuration> {
+async function discover({ issuer }: Oidc, us: Client, skewSeconds: number): Promise<client.Configuration> {
   const execute = [client.enableNonRepudiationChecks, ...(isLoopbackHttp(issuer) ? [client.allowInsecureRequests] : [])];
-  const found = await client.discovery(new URL(issuer), us.id, undefined, clientAuthentication(us), { execute, timeout: timeoutSeconds });
+  const found = await client.discovery(new URL(issuer), us.id, { [client.clockSkew]: skewSeconds }, clientAuthentication(us), {
+    execute,
+    timeout: timeoutSeconds,
+  });
   // The same text as in its access tokens, or one person would be two.
   if (found.serverMetadata().issuer !== issuer) throw new Error('the provider names itself otherwise than OIDC_ISSUER does');
   return found;
@@ -96,12 +101,14 @@ const profileIn = (claims: Claims): Profile => ({
 });
 
 export function openIdentityProvider(ctx: ProviderCtx, oidc: Oidc, us: Client): IdentityProvider {
-  let held: { readonly found: Promise<client.Configuration>; readonly untilMs: number } | undefined;
+  let held: { readonly found: Promise<client.Configuration>; readonly untilMs: number; readonly skewSeconds: number } | undefined;
 
   /** Several requests at once share one question. */
   async function configuration(): Promise<client.Configuration> {
-    if (held === undefined || held.untilMs <= ctx.clock.monotonicMs())
-      held = { found: discover(oidc, us), untilMs: ctx.clock.monotonicMs() + keepMs };
+    // The library reads this machine's clock, and takes the difference with what it keeps.
+    const skewSeconds = Math.round((ctx.clock.now().getTime() - systemClock.now().getTime()) / 1000);
+    if (held === undefined || held.untilMs <= ctx.clock.monotonicMs() || Math.abs(held.skewSeconds - skewSeconds) > mostSkewSeconds)
+      held = { found: discover(oidc, us, skewSeconds), untilMs: ctx.clock.monotonicMs() + keepMs, skewSeconds };
     const asked = held;
     try {
       return await asked.found;

@@ -1,5 +1,6 @@
 // Sessions of signed-in people. The cookie holds 32 random bytes; only their SHA-256 is stored. A session belongs to a person, not
 // to an organization: its rows are bound to `portal.user_id`, and only the look-up by hash sees across people.
+import type { Knex } from 'knex';
 import type { Ctx } from '../core/ctx.ts';
 import { newId } from '../core/id.ts';
 import { hashSecretToken, newSecretToken, secretTokenForm } from '../core/secret-token.ts';
@@ -119,3 +120,7 @@ export function listSessions(
     ]);
   return readPage<SessionRow>(query, page);
 }
+
+/** Ends every session that began by then, of whomever; for the owner of the tables alone. Says how many. */
+export const endSessionsBefore = (owner: Knex, before: Date): Promise<number> =>
+  owner('sessions').where('created_at', '<=', before).delete();

@@ -28,8 +28,9 @@ type Body = {
   attachments: { filename: string; contentType: string; content: string }[];
 };
 
-const binding = (id: string): string => `outgoing_mails:${id}`;
-const attachmentBinding = (id: string): string => `mail_attachments:${id}`;
+/** What a mail's sealed body, or a shared attachment's content, is bound to. */
+export const mailBinding = (id: string): string => `outgoing_mails:${id}`;
+export const attachmentBinding = (id: string): string => `mail_attachments:${id}`;
 const [pack, unpack] = [promisify(gzip), promisify(gunzip)];
 
 /** `local` at this service's name, with angle brackets: up to 240 letters, digits and dots. */
@@ -59,7 +60,7 @@ export async function enqueueMail(tx: Tx, ctx: Queue, mail: NewMail): Promise<st
     recipient: mail.to.address,
     message_id: messageId,
     subject: mail.subject,
-    body: ctx.keyring.seal(JSON.stringify(body), binding(id)),
+    body: ctx.keyring.seal(JSON.stringify(body), mailBinding(id)),
     attachment_id: mail.sharedAttachmentId ?? null,
   });
   if (added) return id;
@@ -93,7 +94,7 @@ export const recallMail = async (tx: Tx, ctx: Pick<TenantCtx, 'organizationId'>,
 
 /** The mail as it leaves. Throws UnreadableBox when its key is gone. */
 export async function openMail(ctx: Pick<TenantCtx, 'keyring'>, row: MailRow, shared: AttachmentRow | undefined): Promise<Mail> {
-  const body = JSON.parse(ctx.keyring.open(row.body ?? '', binding(row.id))) as Body;
+  const body = JSON.parse(ctx.keyring.open(row.body ?? '', mailBinding(row.id))) as Body;
   const attachments: Attachment[] = body.attachments.map((held) => ({ ...held, content: Buffer.from(held.content, 'base64') }));
   if (row.attachment_id !== null && shared === undefined) throw new Error('its attachment is gone');
   if (shared !== undefined) attachments.push(await openAttachment(ctx, shared));

@@ -128,3 +128,11 @@ export const settleAgain = (ctx: Pick<Ctx, 'db'>, claim: Claim, error: string, d
 /** As if it had never been claimed. */
 export const handBack = (ctx: Pick<Ctx, 'db'>, claim: Claim): Promise<boolean> =>
   change(ctx, claim, ['sending'], (tx) => ({ ...released, status: 'queued', attempts: tx.raw('greatest(attempts - 1, 0)') }));
+
+/** What the backup of a restored database held as unsent may have left after it: it is not sent again. Says how many. */
+export const giveUpUnsent = (tx: Tx, organizationId: string, before: Date): Promise<number> =>
+  tx('outgoing_mails')
+    .where('organization_id', organizationId)
+    .whereIn('status', ['queued', 'sending'])
+    .where('created_at', '<=', before)
+    .update({ status: 'unknown', body: null, last_error: 'The database was restored from a backup: the mail may have left before' });

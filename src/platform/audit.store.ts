@@ -1,5 +1,7 @@
 // The append-only record of who changed what: one row per write, in the transaction of the write. Secrets never enter it:
 // `changes` names only what the caller may see again.
+import type { KeyClaim } from '../core/ctx.ts';
+import { unavailable } from '../core/errors.ts';
 import { newId } from '../core/id.ts';
 import type { Tx } from '../db/transaction.ts';
 
@@ -19,6 +21,7 @@ export type Author = {
   };
   readonly ip: string | null;
   readonly requestId: string | null;
+  readonly claim?: KeyClaim | undefined;
 };
 
 /** The service itself, which nobody asked. */
@@ -45,4 +48,14 @@ export async function writeAudit(tx: Tx, ctx: Author, entry: AuditEntry): Promis
     ip: ctx.ip,
     request_id: ctx.requestId,
   });
+  if (ctx.claim?.isHeld() === true) await noteWrite(tx, ctx.claim, entry);
+}
+
+/** Throws 503, and the write is undone, when another request has the Idempotency-Key by now. */
+async function noteWrite(tx: Tx, claim: KeyClaim, { action, target }: AuditEntry): Promise<void> {
+  const { rows } = await tx.raw<{ rows: { held: boolean }[] }>('select note_write(?, ?::jsonb) as held', [
+    claim.id,
+    JSON.stringify({ action, target }),
+  ]);
+  if (rows[0]?.held !== true) throw unavailable('Another request took over this Idempotency-Key; ask again with it', 1);
 }

@@ -1,5 +1,6 @@
 // Anchors of deep pages, remembered per epoch, generation, filter and sort, as long as data don't change. Of several requests that
 // need the same ones, one has them built and the others wait for it.
+import { openTally, type Tally } from '../core/tally.ts';
 import { openByteCache } from './byte-cache.ts';
 import { type ListPlan, sortKey } from './plan.ts';
 import type { Anchor, Anchors } from './ranges.ts';
@@ -32,16 +33,24 @@ const anchorBytes = 120;
 const bytesOf = ({ valued, nulls }: Anchors): number =>
   [...valued.anchors, ...nulls.anchors].reduce((sum, { key, id }) => sum + anchorBytes + 2 * ((key?.length ?? 0) + id.length), 0);
 
-export function openAnchors(maxBytes: number, every: number): AnchorCache {
+export function openAnchors(maxBytes: number, every: number, tally: Tally = openTally()): AnchorCache {
   const cache = openByteCache<Anchors>(maxBytes, bytesOf);
   const building = new Map<string, Promise<Built>>();
+  const held = (key: string): Anchors | undefined => {
+    const known = cache.get(key);
+    if (known !== undefined) tally.hits += 1;
+    return known;
+  };
   return {
     every: maxBytes === 0 ? undefined : every,
-    held: (key) => cache.get(key),
+    held,
     async get(key, build) {
-      const held = cache.get(key);
-      if (held !== undefined) return held;
-      const under = building.get(key) ?? build();
+      const known = held(key);
+      if (known !== undefined) return known;
+      const already = building.get(key);
+      if (already === undefined) tally.misses += 1;
+      else tally.hits += 1;
+      const under = already ?? build();
       building.set(key, under);
       try {
         const built = await under;

@@ -7,9 +7,11 @@ import type { Ctx, Principal } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import { isId } from '../core/id.ts';
 import type { Permission } from '../core/permissions.ts';
+import type { Tally } from '../core/tally.ts';
 import { type FoundApiKey, findApiKey, touchApiKey } from '../identity/api-key.store.ts';
 import { isApiKey } from '../identity/api-key.ts';
 import { fromSession, keyPermissions } from '../identity/principal.ts';
+import { type LookUp, strangers } from './admission.ts';
 import { openTrusted } from './trusted.ts';
 
 /** Finds the living key of a request, at once where it may be trusted. Throws 401, or rejects with it. */
@@ -22,8 +24,8 @@ export type Reach = { readonly versions: readonly string[]; readonly resources: 
 const mostTouched = 10_000;
 const touchEveryMs = 60_000;
 
-export function openAuthenticate(ctx: Pick<Ctx, 'db' | 'log' | 'clock' | 'settings'>): Authenticate {
-  const keys = openTrusted<FoundApiKey | undefined>(ctx.clock, ctx.settings.trustMs, ctx.settings.cacheBytes.trusted);
+export function openAuthenticate(ctx: Pick<Ctx, 'db' | 'log' | 'clock' | 'settings'>, lookUp: LookUp, tally?: Tally): Authenticate {
+  const keys = openTrusted<FoundApiKey | undefined>(ctx.clock, ctx.settings.trustMs, ctx.settings.cacheBytes.trusted, tally);
   const touchedMs = new LRUCache<string, number>({ max: mostTouched });
   const touch = (key: FoundApiKey): void => {
     const nowMs = ctx.clock.monotonicMs();
@@ -32,7 +34,9 @@ export function openAuthenticate(ctx: Pick<Ctx, 'db' | 'log' | 'clock' | 'settin
     touchApiKey(ctx, key);
   };
   const look = async (secret: string, hashed: string): Promise<FoundApiKey> => {
-    const key = await keys.get(hashed, () => findApiKey(ctx, secret));
+    // Whoever was known a moment ago does not wait behind keys that nobody knows.
+    const owner = keys.remembered(hashed)?.organization.id ?? strangers;
+    const key = await keys.get(hashed, () => lookUp(owner, () => findApiKey(ctx, secret)));
     if (key === undefined) throw unauthorized();
     touch(key);
     return key;

@@ -25,10 +25,12 @@ export type Wanted = {
   /** Aborted as soon as nobody listens any more. */
   readonly left: AbortSignal;
   readonly form: (columns: readonly CellColumn[]) => RowWriter;
+  /** Asked before each further piece. */
+  readonly giveWay: () => Promise<void> | undefined;
 };
 
 /** Resolves when PostgreSQL has the first rows, so that whatever it refuses is still answered with an error. */
-export async function startCopy({ client, place, giveBack }: Snapshot, { plan, total, left, form }: Wanted): Promise<Lines> {
+export async function startCopy({ client, place, giveBack }: Snapshot, { plan, total, left, form, giveWay }: Wanted): Promise<Lines> {
   const { text, columns, settings } = copyStatement(place, plan);
   await client.query(settings.text, [...settings.values]);
   const { pieces, rowCount } = copyOut(client, text);
@@ -38,11 +40,14 @@ export async function startCopy({ client, place, giveBack }: Snapshot, { plan, t
   let failure: unknown;
   async function* read(): AsyncGenerator<Buffer> {
     if (head.length > 0) yield head;
-    for (let piece = first; piece.done !== true; piece = await pieces.next())
+    for (let piece = first; piece.done !== true; piece = await pieces.next()) {
       for (const written of write(piece.value)) {
         taken += written.length;
         yield written;
       }
+      const others = giveWay();
+      if (others !== undefined) await others;
+    }
     // Only what PostgreSQL itself calls complete may end as if it were.
     await client.query('commit');
     if (rowCount() !== total) throw new Error(`an export of ${total} records gave ${rowCount()}`);

@@ -3,6 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Principal, TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
+import type { NoteServed } from '../core/served.ts';
 import type { FoundApiKey } from '../identity/api-key.store.ts';
 import type { CompiledEndpoint } from './compile.ts';
 import type { ListBodies } from './list-bodies.ts';
@@ -15,10 +16,12 @@ export type Exchange = Reply & {
   readonly baseUrl: string;
   /** The value of the session's cookie; it opens descriptions, never records. */
   session(): string | undefined;
-  onCaller(key: FoundApiKey): void;
+  /** Rejects with 503 when the key's organization has its share of this process already. */
+  onCaller(key: FoundApiKey): Promise<never> | undefined;
   /** Once it is known that there is such a version, and with `resource` not empty, such a resource of it. */
   onTarget(version: string, resource: string): void;
   onMember(member: Principal): void;
+  onServed: NoteServed;
 };
 
 /** A read of one endpoint by a caller who may. */

@@ -32,9 +32,18 @@ const forms: Readonly<Record<ExportType, (columns: readonly CellColumn[]) => Row
 };
 
 /** What the exports of one process share. */
-export type Exports = { readonly turns: Turns; readonly standing: Standing };
+export type Exports = {
+  readonly turns: Turns;
+  readonly standing: Standing;
+  /** Waits for those who read a page or a record, so that they hardly notice; undefined when there are none. */
+  readonly giveWay: () => Promise<void> | undefined;
+};
 
-export const openExports = ({ settings, db, log }: Ctx): Exports => ({
+/** Beside pages that never end an export still gets on, by so many pieces of 64 KiB a second. */
+const leastPiecesPerSecond = 40;
+
+export const openExports = ({ settings, db, log }: Ctx, reads: Turns): Exports => ({
+  giveWay: () => reads.lull(1000 / leastPiecesPerSecond),
   turns: openTurns(settings.exports),
   standing: openStanding(db.data, log),
 });
@@ -96,7 +105,10 @@ async function sendSnapshot(wanted: Export, snapshot: Snapshot): Promise<void> {
     return sendNotModified(read.exchange, held);
   }
   const total = await totalOf(snapshot, read.reader, plan);
-  const lines = req.method === 'HEAD' ? undefined : await startCopy(snapshot, { plan, total, left: wanted.left, form: forms[type] });
+  const lines =
+    req.method === 'HEAD'
+      ? undefined
+      : await startCopy(snapshot, { plan, total, left: wanted.left, form: forms[type], giveWay: wanted.exports.giveWay });
   addFreshness(read.exchange, snapshot.freshness);
   headers.push('ETag', tag, 'X-Total-Count', String(total), 'Content-Type', contentTypes[type]);
   if (packed) headers.push('Content-Encoding', 'gzip');
@@ -136,6 +148,8 @@ async function sendPlain({ read }: Lines, res: ServerResponse, left: AbortSignal
 
 /** Packing goes on beside the reading, so it has each piece for itself. */
 function sendPacked({ read }: Lines, res: ServerResponse): Promise<void> {
+  // A pipeline listens to its end in many places, beside those who listen to every answer's.
+  res.setMaxListeners(20);
   const pieces = async function* () {
     for await (const piece of read()) yield Buffer.from(piece);
   };

@@ -2,6 +2,7 @@
 import type { Request, RequestHandler, Response } from 'express';
 import type { Ctx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
+import type { Served } from '../core/served.ts';
 import { allowOrigin, methods } from './cross-origin.ts';
 import { answer, openPublicService } from './serve.ts';
 import type { Usage } from './usage.ts';
@@ -9,6 +10,7 @@ import type { Usage } from './usage.ts';
 export { readAvailable } from './available.ts';
 export { type Available, bindDocument, sourceOf } from './bind.ts';
 export { type Change, compareVersions } from './compare.ts';
+export { endWaiting, publicFigures } from './engine.ts';
 export { indexesOf } from './indexes.ts';
 export { describeVersion } from './openapi.ts';
 export { type Proof, proveVersion } from './prove.ts';
@@ -34,12 +36,16 @@ export type PublicOptions = {
   /** Sets them for a page that sets its own. */
   readonly settleHeaders: (res: Response) => void;
   readonly usage: Usage;
+  readonly onServed: (res: Response, served: Served) => void;
 };
 
 const preview = /^\/openapi\/[^/]+\/preview\/?$/;
 
 /** To be mounted at /api/public, behind the request log and before the error handler. */
-export function publicHandler(ctx: Ctx, { referencePage, sessionCookie, headersOf, settleHeaders, usage }: PublicOptions): RequestHandler {
+export function publicHandler(
+  ctx: Ctx,
+  { referencePage, sessionCookie, headersOf, settleHeaders, usage, onServed }: PublicOptions,
+): RequestHandler {
   const service = openPublicService(ctx);
   return (req, res, next) => {
     const headers = headersOf(res);
@@ -50,6 +56,13 @@ export function publicHandler(ctx: Ctx, { referencePage, sessionCookie, headersO
       return referencePage(req, res, next);
     }
     let target = { version: '', resource: '' };
+    let apiKeyId: string | undefined;
+    const place = service.places.enter();
+    if (place instanceof Promise) return place;
+    res.once('close', () => {
+      place.leave();
+      if (apiKeyId !== undefined) usage.note({ apiKeyId, ...target }, res.writableFinished ? res.statusCode : brokenOff);
+    });
     return answer(service, {
       req,
       res,
@@ -58,7 +71,8 @@ export function publicHandler(ctx: Ctx, { referencePage, sessionCookie, headersO
       session: () => sessionCookie(req),
       onCaller: ({ id, organization }) => {
         res.locals['logged'] = { organizationId: organization.id, credential: { kind: 'api-key', id } };
-        res.on('close', () => usage.note({ apiKeyId: id, ...target }, res.writableFinished ? res.statusCode : brokenOff));
+        apiKeyId = id;
+        return place.belongsTo(organization.id);
       },
       onTarget: (version, resource) => {
         target = { version, resource };
@@ -66,6 +80,7 @@ export function publicHandler(ctx: Ctx, { referencePage, sessionCookie, headersO
       onMember: ({ organization, credential }) => {
         res.locals['logged'] = { organizationId: organization.id, credential };
       },
+      onServed: (served) => onServed(res, served),
     });
   };
 }

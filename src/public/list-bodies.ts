@@ -2,6 +2,7 @@
 // decides its bytes: organization, what the key may read, version, resource, query, epoch, generation, coding. Whoever asks with
 // an identity must have made it from a state that may be trusted now.
 import type { IncomingMessage } from 'node:http';
+import { openTally, type Tally } from '../core/tally.ts';
 import { openByteCache } from './byte-cache.ts';
 import { acceptsGzip } from './negotiate.ts';
 import { type Body, type Identity, suits, tagOf } from './response.ts';
@@ -15,16 +16,22 @@ export type ListBodies = {
   keep(body: ListBody): void;
 };
 
-export function openListBodies(maxBytes: number): ListBodies {
+export function openListBodies(maxBytes: number, tally: Tally = openTally()): ListBodies {
   // Small buffers share larger blocks of memory, which live as long as any of them.
   const bodies = openByteCache<ListBody>(maxBytes, ({ length }) => 2 * length);
+  const find = (req: IncomingMessage, identity: Identity): ListBody | undefined => {
+    const packed = acceptsGzip(req.headers) ? bodies.get(tagOf(identity, 'gzip')) : undefined;
+    if (packed !== undefined) return packed;
+    const plain = bodies.get(tagOf(identity, 'identity'));
+    return plain !== undefined && suits(req, plain) ? plain : undefined;
+  };
   return {
     find(req, identity) {
       if (maxBytes === 0) return undefined;
-      const packed = acceptsGzip(req.headers) ? bodies.get(tagOf(identity, 'gzip')) : undefined;
-      if (packed !== undefined) return packed;
-      const plain = bodies.get(tagOf(identity, 'identity'));
-      return plain !== undefined && suits(req, plain) ? plain : undefined;
+      const found = find(req, identity);
+      if (found === undefined) tally.misses += 1;
+      else tally.hits += 1;
+      return found;
     },
     keep: (body) => {
       if (maxBytes > 0) bodies.set(body.tag, { ...body, content: Buffer.from(body.content) });

@@ -15,6 +15,7 @@ import { anchorsStatement, listStatement, type Place, recordStatement, type Stat
 import type { Statements } from './statements.ts';
 import { type Totals, totalKey } from './totals.ts';
 import type { Trusted } from './trusted.ts';
+import type { Turns } from './turns.ts';
 
 /** What readers of a record type see at one moment: only what was published counts. */
 export type Freshness = {
@@ -37,6 +38,8 @@ export type Reader = {
   /** How many records a page is looked for in while nobody knows how many there are. */
   readonly unknownLook: number;
   readonly statements: Statements;
+  /** On the connections, by organization. */
+  readonly turns: Turns;
 };
 
 export type ListRead = { readonly freshness: Freshness; readonly records: string; readonly total: number };
@@ -92,8 +95,10 @@ export async function currentFreshness(reader: Reader, recordType: string): Prom
 }
 
 async function readFreshness(reader: Reader, recordType: string): Promise<Freshness | undefined> {
+  const { turns, organizationId } = reader;
+  const endTurn = turns.begin(organizationId) ?? (await turns.await(organizationId));
   try {
-    const state = await withOneRetry(() => readState(reader.db.data, tenantSchema(reader.organizationId), recordType));
+    const state = await withOneRetry(() => readState(reader.db.data, tenantSchema(organizationId), recordType));
     if (state === undefined) return undefined;
     return freshnessOf({
       active_table: state.activeTable,
@@ -105,6 +110,8 @@ async function readFreshness(reader: Reader, recordType: string): Promise<Freshn
   } catch (error) {
     if (missing.test(sqlState(error) ?? '')) return undefined;
     throw asUnavailable(error);
+  } finally {
+    endTurn();
   }
 }
 
@@ -145,7 +152,7 @@ export async function readRow<Row extends StateRow>(
     const statement = write({ schema, table });
     const startedMs = reader.clock.monotonicMs();
     try {
-      const row = await withOneRetry(() => reader.statements.run<Row>(statement));
+      const row = await withOneRetry(() => reader.statements.run<Row>(reader.organizationId, statement));
       const read = freshnessOf(row);
       const seen = isSame(trusted, read) ? trusted : read;
       reader.states.put(key, seen, startedMs);

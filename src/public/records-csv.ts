@@ -64,7 +64,7 @@ async function startOnce({ engine, ctx, query, left }: Open, over: () => void): 
       return empty(query, bound, syncedAt);
     }
     const total = await totalOf(snapshot, reader, plan);
-    const lines = await startCopy(snapshot, { plan, total, left, form });
+    const lines = await startCopy(snapshot, { plan, total, left, form, giveWay: engine.exports.giveWay });
     return { ...bound, heldBack: false, total, syncedAt, ...flow({ engine, ctx, query, left }, snapshot, lines, over) };
   } catch (error) {
     snapshot.destroy();

@@ -3,8 +3,10 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
+import type { Served } from '../core/served.ts';
 import { inTransaction } from '../db/transaction.ts';
 import type { FoundApiKey } from '../identity/api-key.store.ts';
+import { type LookUp, openLookUp, openPlaces, type Places, strangers } from './admission.ts';
 import {
   type Authenticate,
   assertPermission,
@@ -49,7 +51,10 @@ const longestLink = 3_000;
 
 /** What one process remembers between requests. */
 export type PublicService = {
+  /** Its `control` is what the public interface has for itself. */
   readonly ctx: Ctx;
+  readonly places: Places;
+  readonly lookUp: LookUp;
   readonly authenticate: Authenticate;
   readonly bodies: ListBodies;
   readonly engine: Engine;
@@ -60,17 +65,21 @@ export type PublicService = {
 /** What follows from a key alone. */
 type Caller = Pick<ReadContext, 'tenant' | 'scopes' | 'reader'>;
 
-export function openPublicService(ctx: Ctx): PublicService {
-  const { cacheBytes } = ctx.settings;
-  const engine = openEngine(ctx);
+export function openPublicService(shared: Ctx): PublicService {
+  const { cacheBytes, publicLoad } = shared.settings;
+  const engine = openEngine(shared);
+  const ctx: Ctx = { ...shared, db: { ...shared.db, control: shared.db.lookups } };
+  const lookUp = openLookUp(ctx);
   /** A key that is trusted is the same object until it is read again. */
   const callers = new WeakMap<FoundApiKey, Caller>();
   return {
     ctx,
-    authenticate: openAuthenticate(ctx),
-    bodies: openListBodies(cacheBytes.bodies),
+    places: openPlaces(publicLoad.requests),
+    lookUp,
+    authenticate: openAuthenticate(ctx, lookUp, engine.tallies.keys),
+    bodies: openListBodies(cacheBytes.bodies, engine.tallies.bodies),
     engine,
-    understand: openUnderstandList(cacheBytes.statements),
+    understand: openUnderstandList(cacheBytes.statements, engine.tallies.queries),
     callerOf: (key) => {
       const held = callers.get(key);
       if (held !== undefined) return held;
@@ -82,26 +91,42 @@ export function openPublicService(ctx: Ctx): PublicService {
   };
 }
 
+const list = '/api/public/{version}/{resource}';
+/** What each kind of request is called in the log and in counts. */
+const served = {
+  list: { route: list, kind: 'list' },
+  export: { route: list, kind: 'export' },
+  record: { route: `${list}/{id}`, kind: 'record' },
+  changes: { route: `${list}/changes`, kind: 'changes' },
+  description: { route: '/api/public/openapi/{version}', kind: 'description' },
+} as const satisfies Record<string, Served>;
+
 export async function answer(service: PublicService, exchange: Exchange): Promise<void> {
   const { req } = exchange;
+  const { lookUp } = service;
   const target = readTarget(req.url ?? '');
+  if (target.kind !== 'nothing') exchange.onServed(served[target.kind]);
   const session = target.kind === 'description' && req.headers.authorization === undefined ? exchange.session() : undefined;
   if (session !== undefined) return describeToMember(service, exchange, session, target.version);
   const found = service.authenticate(req.headers);
   const key = found instanceof Promise ? await found : found;
-  exchange.onCaller(key);
+  const refused = exchange.onCaller(key);
+  if (refused !== undefined) await refused;
+  const organizationId = key.organization.id;
   assertTenant(key, req.headers);
   if (target.version === '') throw nothingHere();
   assertScopes(key, target.version, target.resource === '' ? null : target.resource);
   addCacheHeaders(exchange);
   const caller = service.callerOf(key);
-  if (target.kind === 'description') return describe(service, exchange, caller.tenant, key, target.version);
+  if (target.kind === 'description') return lookUp(organizationId, () => describe(service, exchange, caller.tenant, key, target.version));
   const { tenant } = caller;
   const { versions, content } = service.engine;
-  const state = versions.held(versionKey(tenant, target.version)) ?? (await findPublished(service.engine, tenant, target.version));
+  const state =
+    versions.held(versionKey(tenant, target.version)) ??
+    (await lookUp(organizationId, () => findPublished(service.engine, tenant, target.version)));
   assertPublished(state);
   exchange.onTarget(state.version, '');
-  const schema = content.held(state.id) ?? (await content.compiled(tenant, state.id));
+  const schema = content.held(state.id) ?? (await lookUp(organizationId, () => content.compiled(tenant, state.id)));
   const endpoint = findEndpoint(exchange, state, schema, target);
   addDeprecation(exchange, state, exchange.baseUrl, endpoint.name);
   const { scopes, reader } = caller;
@@ -124,7 +149,10 @@ const assertAcceptsJson = (req: IncomingMessage): unknown => acceptedType(req, [
 async function serveList(service: PublicService, read: ReadContext): Promise<void> {
   const { req } = read.exchange;
   const mediaType = acceptedType(req, ['application/json', ...exportTypes]);
-  if (mediaType !== 'application/json') return serveExport(service.engine.exports, read, mediaType);
+  if (mediaType !== 'application/json') {
+    read.exchange.onServed(served.export);
+    return serveExport(service.engine.exports, read, mediaType);
+  }
   const plan = service.understand(read.endpoint, queryTextOf(req.url ?? ''));
   const known = freshnessFor(read);
   const trusted = known instanceof Promise ? await known : known;
@@ -175,11 +203,13 @@ async function planExisting(read: ReadContext, id: string): Promise<RecordPlan> 
 
 /** For the reference page of someone who is signed in at the management interface. */
 async function describeToMember(service: PublicService, exchange: Exchange, session: string, version: string): Promise<void> {
-  const member = await identifyMember(service.ctx, session, exchange.req.headers);
+  const { ctx, lookUp } = service;
+  const member = await lookUp(strangers, () => identifyMember(ctx, session, exchange.req.headers));
   exchange.onMember(member);
   if (version === '') throw nothingHere();
   addCacheHeaders(exchange);
-  await describe(service, exchange, { ...service.ctx, organizationId: member.organization.id }, null, version);
+  const organizationId = member.organization.id;
+  await lookUp(organizationId, () => describe(service, exchange, { ...ctx, organizationId }, null, version));
 }
 
 /** `key` is null for a member, whose permission has been looked at. */

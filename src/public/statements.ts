@@ -3,13 +3,18 @@
 // memory: the least recently used one makes room.
 import { hash } from 'node:crypto';
 import { DatabaseError, type Pool, type PoolClient, type QueryResultRow } from 'pg';
+import { openTally, type Tally } from '../core/tally.ts';
 import { sqlState } from '../db/pg-errors.ts';
 import { openByteCache } from './byte-cache.ts';
 import type { Statement } from './sql.ts';
+import type { Turns } from './turns.ts';
 
 export type Statements = {
-  /** The first row. Errors of PostgreSQL pass through, but for those that only say that a prepared statement is stale or gone. */
-  run<Row extends QueryResultRow>(statement: Statement): Promise<Row | undefined>;
+  /**
+   * The first row, in the owner's turn. Errors of PostgreSQL pass through, but for those that only say that a prepared statement is
+   * stale or gone. Throws 503 when too many wait.
+   */
+  run<Row extends QueryResultRow>(owner: string, statement: Statement): Promise<Row | undefined>;
 };
 
 type Shape = { readonly name: string; readonly text: string; uses: number };
@@ -22,7 +27,13 @@ const mostNamed = 200;
 /** The plan's result changed by DDL; no such statement; it exists already: the last two behind a pooler that mixes sessions. */
 const stale = /^(0A000|26000|42P05)$/;
 
-export function openStatements(pool: Pick<Pool, 'connect'>, maxTextBytes: number, most = mostNamed): Statements {
+export function openStatements(
+  pool: Pick<Pool, 'connect'>,
+  turns: Turns,
+  maxTextBytes: number,
+  most = mostNamed,
+  tally: Tally = openTally(),
+): Statements {
   const shapes = openByteCache<Shape>(maxTextBytes, ({ text }) => text.length);
   /** By connection the names it holds, the least recently used first. */
   const named = new WeakMap<PoolClient, Set<string>>();
@@ -31,8 +42,10 @@ export function openStatements(pool: Pick<Pool, 'connect'>, maxTextBytes: number
     const held = shapes.get(key);
     if (held !== undefined) {
       held.uses += 1;
+      tally.hits += 1;
       return held;
     }
+    tally.misses += 1;
     const text = write();
     const shape = { name: `r_${hash('sha256', text, 'base64url').slice(0, 32)}`, text, uses: 1 };
     shapes.set(key, shape);
@@ -68,21 +81,28 @@ export function openStatements(pool: Pick<Pool, 'connect'>, maxTextBytes: number
     }
   };
 
+  const runOn = async <Row extends QueryResultRow>(shape: Shape, values: unknown[]): Promise<Row | undefined> => {
+    const client = await pool.connect();
+    let failure: unknown;
+    try {
+      if (shape.uses > 1) return await queryNamed<Row>(client, shape, values);
+      return (await client.query<Row>(shape.text, values)).rows[0];
+    } catch (error) {
+      failure = error;
+      throw error;
+    } finally {
+      // What the server itself refused leaves the connection as it was.
+      client.release(failure !== undefined && !(failure instanceof DatabaseError));
+    }
+  };
   return {
-    async run<Row extends QueryResultRow>(statement: Statement): Promise<Row | undefined> {
+    async run<Row extends QueryResultRow>(owner: string, statement: Statement): Promise<Row | undefined> {
       const shape = shapeOf(statement);
-      const values = statement.values as unknown[];
-      const client = await pool.connect();
-      let failure: unknown;
+      const endTurn = turns.begin(owner) ?? (await turns.await(owner));
       try {
-        if (shape.uses > 1) return await queryNamed<Row>(client, shape, values);
-        return (await client.query<Row>(shape.text, values)).rows[0];
-      } catch (error) {
-        failure = error;
-        throw error;
+        return await runOn<Row>(shape, statement.values as unknown[]);
       } finally {
-        // What the server itself refused leaves the connection as it was.
-        client.release(failure !== undefined && !(failure instanceof DatabaseError));
+        endTurn();
       }
     },
   };

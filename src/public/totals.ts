@@ -1,5 +1,6 @@
 // Exact totals, remembered per epoch, generation and filter: data doesn't change within a generation, so neither does a count.
 // Of several requests for the same new total one counts and the others wait for it.
+import { openTally, type Tally } from '../core/tally.ts';
 import { openByteCache } from './byte-cache.ts';
 
 /** A total and the data and filter that it is of: what was counted may be newer than what was asked for. */
@@ -23,17 +24,24 @@ export const totalKey = (place: readonly string[], filterKey: string): string =>
 
 const numberBytes = 16;
 
-export function openTotals(maxBytes: number): Totals {
+export function openTotals(maxBytes: number, tally: Tally = openTally()): Totals {
   const totals = openByteCache<number>(maxBytes, () => numberBytes);
   const counting = new Map<string, Promise<Counted>>();
   const put = ({ key, total }: Counted): void => totals.set(key, total);
+  /** What somebody counts just now is found too. */
+  const known = (key: string, isCounted = false): number | undefined => {
+    const total = totals.get(key);
+    if (total === undefined && !isCounted) tally.misses += 1;
+    else tally.hits += 1;
+    return total;
+  };
   return {
     put,
-    known: (key) => totals.get(key),
+    known,
     claim(key) {
-      const total = totals.get(key);
-      if (total !== undefined) return { kind: 'known', total };
       const under = counting.get(key);
+      const total = known(key, under !== undefined);
+      if (total !== undefined) return { kind: 'known', total };
       if (under !== undefined) return { kind: 'awaited', counted: under };
       const { promise, resolve, reject } = Promise.withResolvers<Counted>();
       promise.catch(() => undefined);

@@ -1,6 +1,7 @@
 // Reads the versions of the public interface. The content of a published version never changes, so it is read and compiled
 // once; only its status and sunset are read again and again.
 import type { TenantCtx } from '../core/ctx.ts';
+import { openTally, type Tally } from '../core/tally.ts';
 import { inTransaction, type Tx } from '../db/transaction.ts';
 import { openByteCache } from './byte-cache.ts';
 import { type CompiledSchema, compileSchema } from './compile.ts';
@@ -139,14 +140,26 @@ const bytesOf = ({ endpoints }: CompiledSchema): number =>
   textToMemory * JSON.stringify([...endpoints.values()].map((endpoint) => [endpoint, [...endpoint.filters], [...endpoint.sorts]])).length;
 
 /** Loads each content once and shares the load among those who ask at the same time. */
-export function openPublishedContent(maxBytes: number): PublishedContent {
+export function openPublishedContent(
+  maxBytes: number,
+  { schemas = openTally(), texts = openTally() }: { readonly schemas?: Tally; readonly texts?: Tally } = {},
+): PublishedContent {
   const compiled = openByteCache<Held>(maxBytes, ({ bytes }) => bytes);
   const descriptions = openByteCache<{ text: string }>(maxBytes, ({ text }) => 2 * text.length);
   return {
-    held: (id) => compiled.get(id)?.loaded,
+    // Whoever is told nothing here asks for it next, which counts that.
+    held: (id) => {
+      const loaded = compiled.get(id)?.loaded;
+      if (loaded !== undefined) schemas.hits += 1;
+      return loaded;
+    },
     compiled(ctx, id) {
       const held = compiled.get(id);
-      if (held !== undefined) return held.schema;
+      if (held !== undefined) {
+        schemas.hits += 1;
+        return held.schema;
+      }
+      schemas.misses += 1;
       const schema = loadCompiled(ctx, id);
       compiled.set(id, { schema, loaded: undefined, bytes: unknownBytes });
       schema.then(
@@ -157,7 +170,11 @@ export function openPublishedContent(maxBytes: number): PublishedContent {
     },
     async description(ctx, id) {
       const held = descriptions.get(id);
-      if (held !== undefined) return held.text;
+      if (held !== undefined) {
+        texts.hits += 1;
+        return held.text;
+      }
+      texts.misses += 1;
       const text = await loadDescription(ctx, id);
       descriptions.set(id, { text });
       return text;

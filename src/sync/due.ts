@@ -26,9 +26,23 @@ export const nextSlot = (schedule: string, timezone: string, after: Date): Date 
 
 type Scheduled = { readonly schedule: string; readonly timezone: string; readonly lastSlot: Date | null; readonly since: Date };
 
-/** The latest slot that is due and has no run yet; null when there is none. A clock that ran backwards makes none due. */
-export function dueSlot({ schedule, timezone, lastSlot, since }: Scheduled, now: Date): Date | null {
-  const latest = parse(schedule, timezone).previousRuns(1, new Date(now.getTime() + 1))[0];
-  if (latest === undefined || latest > now || latest <= since) return null;
-  return lastSlot !== null && latest <= lastSlot ? null : latest;
+const latestSlot = (schedule: string, timezone: string, now: Date): Date | undefined =>
+  parse(schedule, timezone).previousRuns(1, new Date(now.getTime() + 1))[0];
+
+/**
+ * The latest slot that is due and has no run yet; null when there is none. A clock that ran backwards makes none due. To be asked of many
+ * configurations at one time: what a schedule's latest slot is takes most of the work, and is found out once for all that share it.
+ */
+export function openDueSlots(now: Date): (scheduled: Scheduled) => Date | null {
+  const found = new Map<string, Date | undefined>();
+  return ({ schedule, timezone, lastSlot, since }) => {
+    const key = `${timezone} ${schedule}`;
+    if (!found.has(key)) found.set(key, latestSlot(schedule, timezone, now));
+    const latest = found.get(key);
+    if (latest === undefined || latest > now || latest <= since) return null;
+    return lastSlot !== null && latest <= lastSlot ? null : latest;
+  };
 }
+
+/** As `openDueSlots`, for one alone. */
+export const dueSlot = (scheduled: Scheduled, now: Date): Date | null => openDueSlots(now)(scheduled);

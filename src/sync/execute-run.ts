@@ -20,6 +20,7 @@ import { type Reading, report } from './reading.ts';
 import { RunFailed } from './retry.ts';
 import { writeRunEvent } from './run-events.store.ts';
 import { type ConfigRow, findConfig, findRun, type Lease, moveRun, noteMode, type RunRow } from './runs.store.ts';
+import { logStep } from './steps.ts';
 
 export type OpenConnector = (ctx: TenantCtx) => Promise<Connector>;
 
@@ -45,7 +46,9 @@ async function loadRun(ctx: TenantCtx, lease: Lease, signal: AbortSignal): Promi
       "See the service's log and its memory limit around this run, then run the sync again.",
     );
   }
-  return { ctx, lease, signal, row, config };
+  const log = ctx.log.child({ syncConfigId: row.sync_config_id, attempt: row.attempt });
+  logStep({ log }, 'claimed', { recordType: row.record_type, status: row.status, mode: row.mode });
+  return { ctx: { ...ctx, log }, lease, signal, row, config };
 }
 
 /** A connection that was never set up, or lacks its credentials, is a credential failure like any other. */
@@ -126,7 +129,9 @@ async function beginPublishing({ ctx, lease }: Run, state: RunState, proof: Para
 
 async function finish(run: Run, state: RunState): Promise<void> {
   const { ctx, lease, row, config } = run;
-  await copyOutcome(ctx, lease, row, state.outcome ?? (await publish(ctx, config, state)));
+  const outcome = state.outcome ?? (await publish(ctx, config, state));
+  logStep(ctx, 'publish', { generation: outcome.generation, ...outcome.counts });
+  await copyOutcome(ctx, lease, row, outcome);
   await tidyUp(ctx, isFresh(state) ? state : null);
 }
 
@@ -142,8 +147,9 @@ async function finishPublishing(run: Run): Promise<void> {
 }
 
 /** Ends with the run in a final state, or throws: LostLease when it must be left alone, anything else for `judge` to weigh. */
-export async function executeRun(ctx: TenantCtx, lease: Lease, signal: AbortSignal, open: OpenConnector): Promise<void> {
-  const run = await loadRun(ctx, lease, signal);
+export async function executeRun(tenant: TenantCtx, lease: Lease, signal: AbortSignal, open: OpenConnector): Promise<void> {
+  const run = await loadRun(tenant, lease, signal);
+  const { ctx } = run;
   if (run.row.status === 'publishing') return finishPublishing(run);
   const connector = await openOrRefuse(ctx, open);
   const recordType = await describeRecordType(run, connector);
@@ -157,6 +163,7 @@ export async function executeRun(ctx: TenantCtx, lease: Lease, signal: AbortSign
   const { mode } = prior.plan;
   const { state, proof } = mode === 'full' ? await readEverything(reading) : await readChanges(reading);
   signal.throwIfAborted();
+  logStep(ctx, 'proof', { checks: proof.length, passed: proof.filter(({ passed }) => passed).length });
   await beginPublishing(run, state, { proof, error: null });
   await report(reading, 'publishing', state, state.counters.fetched, true);
   await finish(run, state);

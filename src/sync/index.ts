@@ -4,6 +4,8 @@ export { openConnectorOf, readMetadata, refreshMetadata, secretBinding } from '.
 export { dueSlot, nextSlot, scheduleProblem } from './due.ts';
 export { noteHealth } from './health.ts';
 export { buildWantedIndexes, fitIndexes, forgetOtherIndexes, indexesToBuild, rememberWantedIndexes } from './index-jobs.ts';
+export { failRun, releaseRun, secondsWithoutPage } from './release.ts';
+export { type RestoredRuns, renewWarehouse, restartSyncs } from './restored.ts';
 export { pruneTombstones } from './retention.ts';
 export { insertRunEvent } from './run-events.store.ts';
 export { isFinal, type RunStatus, runStatuses } from './run-state.ts';
@@ -11,6 +13,8 @@ export { type ConfigRow, findConfig, findOpenRun, findRun, insertRun, type RunRo
 export { type Scheduler, startScheduler } from './scheduler.ts';
 export {
   approveProposal,
+  type CountedTable,
+  countWarehouse,
   findProposal,
   type HeldDeletions,
   heldDeletions,

@@ -14,6 +14,7 @@ import { buildWantedIndexes } from './index-jobs.ts';
 import { ProofFailed } from './retry.ts';
 import { writeRunEvent } from './run-events.store.ts';
 import { type ConfigRow, type Lease, moveRun, pauseConfig, type RunRow } from './runs.store.ts';
+import { logStep } from './steps.ts';
 
 const publishOnce = (ctx: TenantCtx, config: ConfigRow, schema: string, state: RunState): Promise<PublishOutcome> => {
   const rules = {
@@ -109,6 +110,7 @@ export async function copyOutcome(ctx: TenantCtx, lease: Lease, row: RunRow, out
     await noteHealth(tx, ctx, row.sync_config_id, { health, problem, runId: lease.runId });
   });
   if (!moved) throw new LostLease('a newer lease holds this run');
+  logStep(ctx, 'outcome', { status: outcome.status, ...(problem !== null && { code: problem.code }) });
 }
 
 /** What may wait, and may fail without the run having failed: indexes published meanwhile, tables that nobody reads any more. */

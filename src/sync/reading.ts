@@ -9,6 +9,7 @@ import { Cancelled } from './interruption.ts';
 import { type PageReader, toStaged } from './page-reader.ts';
 import type { PreparedRun } from './prepare.ts';
 import { type ConfigRow, type Lease, noteProgress, type RunProgress } from './runs.store.ts';
+import { logStep } from './steps.ts';
 
 export type Reading = {
   readonly ctx: TenantCtx;
@@ -49,7 +50,17 @@ export async function report(
  * A record that PostgreSQL can't store is rejected; the others of its page are staged. A page isn't waited for until it is on disk:
  * its rows and its checkpoint get there or are lost together, and `flushStaged` waits before anything is told of them.
  */
-export async function stage({ ctx, prepared: { schema, generation } }: Reading, state: RunState, page: StagedPage): Promise<RunState> {
+export async function stage(reading: Reading, state: RunState, page: StagedPage): Promise<RunState> {
+  const next = await stagePageOrReject(reading, state, page);
+  const { records, rejected } = page;
+  if (records.length + rejected.length > 0) {
+    const { fetched, pages } = next.counters;
+    logStep(reading.ctx, 'page', { records: records.length, rejected: rejected.length, fetched, pages, last: !page.hasMore });
+  }
+  return next;
+}
+
+async function stagePageOrReject({ ctx, prepared: { schema, generation } }: Reading, state: RunState, page: StagedPage): Promise<RunState> {
   const write = (wanted: StagedPage) =>
     inDataTransaction(ctx.db.data, (client) => stagePage(client, schema, state, wanted, generation), 'ordered');
   try {

@@ -5,11 +5,10 @@ import type { Ctx } from '../core/ctx.ts';
 import { newId } from '../core/id.ts';
 import { everyMinute } from '../core/recurring.ts';
 import { listen } from '../db/listen.ts';
-import { inTransaction } from '../db/transaction.ts';
 import { openConnectorOf } from './connection.ts';
-import { dueSlot } from './due.ts';
+import { openDueSlots } from './due.ts';
 import type { OpenConnector } from './execute-run.ts';
-import { claimRun, findConfig, insertRun } from './runs.store.ts';
+import { claimRun } from './runs.store.ts';
 import { clearEndedRuns, workOn } from './worker.ts';
 
 export type Scheduler = {
@@ -17,35 +16,60 @@ export type Scheduler = {
   tick(): Promise<number>;
   /** Claims what can be claimed. Returns at once; work goes on behind it. */
   poke(): void;
+  /** Milliseconds since a tick last came to its end, or since the start. */
+  sinceTickMs(): number;
   /** Hands running runs over and waits until nothing is in flight. */
   stop(): Promise<void>;
 };
 
-type ScheduledRow = { organization_id: string; id: string; schedule: string; timezone: string; last_slot: Date | null; since: Date };
+type ScheduledRow = { id: string; schedule: string; timezone: string; last_slot: Date | null; since: Date };
 
-async function enqueueDueRun(ctx: Ctx, row: ScheduledRow): Promise<boolean> {
-  const slot = dueSlot({ schedule: row.schedule, timezone: row.timezone, lastSlot: row.last_slot, since: row.since }, ctx.clock.now());
-  if (slot === null) return false;
-  const run = await inTransaction({ db: ctx.db, organizationId: row.organization_id }, async (tx) => {
-    const config = await findConfig(tx, row.organization_id, row.id);
-    if (config === undefined) return undefined;
-    const { record_type, mode } = config;
-    return insertRun(tx, row.organization_id, { sync_config_id: row.id, record_type, mode, trigger: 'schedule', scheduled_for: slot });
+type DueRun = { readonly run_id: string; readonly config_id: string; readonly slot: Date };
+
+/** So many runs are queued by one statement. */
+const atOnce = 500;
+
+async function enqueue(ctx: Pick<Ctx, 'db'>, due: readonly DueRun[]): Promise<number> {
+  const { rows } = await ctx.db.control.raw<{ rows: { made: number }[] }>('select enqueue_scheduled_runs(?::jsonb) as made', [
+    JSON.stringify(due),
+  ]);
+  return rows[0]?.made ?? 0;
+}
+
+/** One organization's trouble must not keep the others' syncs from starting. */
+async function enqueueEach(ctx: Ctx, due: readonly DueRun[]): Promise<number> {
+  let made = 0;
+  for (const one of due) {
+    try {
+      made += await enqueue(ctx, [one]);
+    } catch (error) {
+      ctx.log.error({ err: error, syncConfigId: one.config_id }, 'a due sync could not be enqueued');
+    }
+  }
+  return made;
+}
+
+function findDue(ctx: Pick<Ctx, 'clock' | 'log'>, rows: readonly ScheduledRow[]): DueRun[] {
+  const slotOf = openDueSlots(ctx.clock.now());
+  return rows.flatMap(({ id, schedule, timezone, last_slot, since }) => {
+    try {
+      const slot = slotOf({ schedule, timezone, lastSlot: last_slot, since });
+      return slot === null ? [] : [{ run_id: newId(), config_id: id, slot }];
+    } catch (error) {
+      ctx.log.error({ err: error, syncConfigId: id }, 'a due sync could not be enqueued');
+      return [];
+    }
   });
-  return run !== undefined;
 }
 
 /** One run for each config whose latest slot has none yet; the unique index decides between processes. */
 export async function enqueueDueRuns(ctx: Ctx): Promise<number> {
   const { rows } = await ctx.db.control.raw<{ rows: ScheduledRow[] }>('select * from scheduled_sync_configs()');
+  const due = findDue(ctx, rows);
   let made = 0;
-  for (const row of rows) {
-    try {
-      if (await enqueueDueRun(ctx, row)) made += 1;
-    } catch (error) {
-      // One organization's trouble must not keep the others' syncs from starting.
-      ctx.log.error({ err: error, syncConfigId: row.id }, 'a due sync could not be enqueued');
-    }
+  for (let from = 0; from < due.length; from += atOnce) {
+    const some = due.slice(from, from + atOnce);
+    made += await enqueue(ctx, some).catch(() => enqueueEach(ctx, some));
   }
   return made;
 }
@@ -94,11 +118,16 @@ function startClaiming(ctx: Ctx, stopping: AbortSignal, open: OpenConnector) {
 export function startScheduler(ctx: Ctx, { openConnector = openConnectorOf }: SchedulerOptions = {}): Scheduler {
   const stopping = new AbortController();
   const { poke, settled } = startClaiming(ctx, stopping.signal, openConnector);
+  let tickedAtMs = ctx.clock.monotonicMs();
   const tick = async (): Promise<number> => {
-    const made = await enqueueDueRuns(ctx);
-    poke();
-    await clearEndedRuns(ctx);
-    return made;
+    try {
+      const made = await enqueueDueRuns(ctx);
+      poke();
+      await clearEndedRuns(ctx);
+      return made;
+    } finally {
+      tickedAtMs = ctx.clock.monotonicMs();
+    }
   };
   const minute = everyMinute(tick, (error) => ctx.log.error({ err: error }, 'the tick failed'));
   const idle = setInterval(poke, idlePollMs);
@@ -107,6 +136,7 @@ export function startScheduler(ctx: Ctx, { openConnector = openConnectorOf }: Sc
   return {
     tick,
     poke,
+    sinceTickMs: () => ctx.clock.monotonicMs() - tickedAtMs,
     stop: async () => {
       clearInterval(idle);
       stopping.abort();

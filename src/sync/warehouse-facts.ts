@@ -1,7 +1,9 @@
 // What other features ask about the synced records, without knowing where they lie.
 import type { TenantCtx } from '../core/ctx.ts';
+import { inDataTransaction } from '../db/transaction.ts';
 import { type RecordColumn, readColumns } from '../warehouse/columns.ts';
 import { isNotSetUp, type RecordState, readState, rfc3339 } from '../warehouse/generation.ts';
+import { quoted } from '../warehouse/table.ts';
 import { createTenantSchema, dropTenantSchema, tenantSchema, updateTenantSchema } from '../warehouse/tenant-schema.ts';
 
 export async function syncedRecords(ctx: TenantCtx): Promise<number> {
@@ -34,6 +36,37 @@ export async function describeSynced(
 export async function loadingFields(ctx: TenantCtx, recordType: string): Promise<ReadonlySet<string>> {
   const synced = await describeSynced(ctx, recordType);
   return new Set(synced?.columns.filter(({ state }) => state === 'loading').map(({ field }) => field));
+}
+
+export type CountedTable = {
+  readonly recordType: string;
+  /** As its state says, and as they are there; null where the table itself is not. */
+  readonly rows: number;
+  readonly counted: number | null;
+};
+
+/** Counts every table that readers see, each in one snapshot with what is noted of it. */
+export async function countWarehouse(ctx: TenantCtx): Promise<CountedTable[]> {
+  const schema = tenantSchema(ctx.organizationId);
+  try {
+    return await inDataTransaction(ctx.db.data, async (client) => {
+      await client.query('set transaction isolation level repeatable read, read only');
+      const { rows } = await client.query<{ record_type: string; row_count: string; active_table: string; there: boolean }>(
+        `select record_type, row_count, active_table, to_regclass(format('%I.%I', $1::text, active_table)) is not null as there
+         from ${schema}.record_state where active_table is not null order by record_type`,
+        [schema],
+      );
+      const tables: CountedTable[] = [];
+      for (const { record_type: recordType, row_count: noted, active_table: table, there } of rows) {
+        const counted = there ? await client.query<{ count: string }>(`select count(*) from ${schema}.${quoted(table)}`) : undefined;
+        tables.push({ recordType, rows: Number(noted), counted: counted === undefined ? null : Number(counted.rows[0]?.count) });
+      }
+      return tables;
+    });
+  } catch (error) {
+    if (isNotSetUp(error)) return [];
+    throw error;
+  }
 }
 
 /** Deletes every synced record and leaves an empty room. */

@@ -22,6 +22,7 @@ import {
   releaseLease,
   renewLease,
 } from './runs.store.ts';
+import { logStep } from './steps.ts';
 
 /** Renews while work is in flight; aborts it when the lease is lost or someone asked to cancel. */
 function keepLease(ctx: Ctx, lease: Lease, abort: AbortController): () => void {
@@ -76,12 +77,14 @@ export async function clearEndedRuns(ctx: Ctx): Promise<void> {
 async function settleCancelled(ctx: TenantCtx, lease: Lease): Promise<void> {
   if (!(await moveRun(ctx, lease, 'cancelled', { event: { level: 'info', message: 'cancelled' } }))) return;
   await discard(ctx, lease.runId);
+  logStep(ctx, 'outcome', { status: 'cancelled' });
   await noteCleared(ctx, lease.runId);
   await tidyUp(ctx, null);
 }
 
 type Waiting = Extract<Verdict, { kind: 'wait' }>;
 async function settleWaiting(ctx: TenantCtx, lease: Lease, row: RunRow, { error, delayMs }: Waiting, fruitless: number): Promise<void> {
+  logStep(ctx, 'outcome', { status: 'waiting', code: error.code, delayMs });
   if (row.status === 'publishing') return releaseLease(ctx, lease, delayMs, fruitless);
   // Until something was read, a metadata reading that is owed stays owed, whatever came in between.
   const owed = row.error?.staleMetadata === true && { staleMetadata: true as const };
@@ -94,7 +97,8 @@ async function settleWaiting(ctx: TenantCtx, lease: Lease, row: RunRow, { error,
 }
 
 type Failing = Extract<Verdict, { kind: 'fail' }>;
-async function settleFailed(ctx: TenantCtx, lease: Lease, row: RunRow, { error, pause }: Failing): Promise<void> {
+/** Clears away what the run staged and ends it; what turns out to have been published ends as it came out. */
+export async function settleFailed(ctx: TenantCtx, lease: Lease, row: RunRow, { error, pause }: Failing): Promise<void> {
   // Only the warehouse knows whether the COMMIT whose answer was lost took place. Unless it can be asked, nothing is decided.
   const outcome = await discard(ctx, lease.runId);
   if (outcome !== null) return copyOutcome(ctx, lease, row, outcome);
@@ -103,7 +107,9 @@ async function settleFailed(ctx: TenantCtx, lease: Lease, row: RunRow, { error, 
     if (pause) await pauseConfig(tx, ctx.organizationId, row.sync_config_id, error);
     await noteHealth(tx, ctx, row.sync_config_id, { health: pause ? 'paused' : 'unwell', problem: error, runId: lease.runId });
   });
-  if (moved) await tidyUp(ctx, null);
+  if (!moved) return;
+  logStep(ctx, 'outcome', { status: 'failed', code: error.code });
+  await tidyUp(ctx, null);
 }
 
 async function settleFailure(ctx: TenantCtx, lease: Lease, failure: unknown): Promise<void> {
@@ -111,21 +117,29 @@ async function settleFailure(ctx: TenantCtx, lease: Lease, failure: unknown): Pr
   if (row === undefined || row.lease_epoch !== lease.epoch || isFinal(row.status)) return;
   const fruitless = row.attempts_without_progress + 1;
   const verdict = judge(failure, fruitless, ctx.settings.sync, Math.random());
-  ctx.log.warn({ err: failure, verdict: verdict.kind, code: verdict.error.code }, 'a sync run was interrupted');
-  if (verdict.kind === 'wait') await settleWaiting(ctx, lease, row, verdict, fruitless);
-  else await settleFailed(ctx, lease, row, verdict);
+  const log = ctx.log.child({ syncConfigId: row.sync_config_id, attempt: row.attempt });
+  log.warn({ err: failure, verdict: verdict.kind, code: verdict.error.code }, 'a sync run was interrupted');
+  if (verdict.kind === 'wait') await settleWaiting({ ...ctx, log }, lease, row, verdict, fruitless);
+  else await settleFailed({ ...ctx, log }, lease, row, verdict);
 }
 
 async function settle(ctx: TenantCtx, lease: Lease, failure: unknown): Promise<void> {
-  if (failure instanceof LostLease) return;
-  if (failure instanceof Stopping) return releaseLease(ctx, lease, 0);
+  if (failure instanceof LostLease) return logStep(ctx, 'taken over by another');
+  if (failure instanceof Stopping) {
+    await releaseLease(ctx, lease, 0);
+    return logStep(ctx, 'handed over');
+  }
   if (failure instanceof Cancelled || failure instanceof OrganizationGone) return settleCancelled(ctx, lease);
   return settleFailure(ctx, lease, failure);
 }
 
 /** Never throws: whatever happens ends in the run's state, or in the lease running out. */
 export async function workOn(ctx: Ctx, lease: Lease, stopping: AbortSignal, open: OpenConnector): Promise<void> {
-  const tenant: TenantCtx = { ...ctx, organizationId: lease.organizationId, log: ctx.log.child({ runId: lease.runId }) };
+  const tenant: TenantCtx = {
+    ...ctx,
+    organizationId: lease.organizationId,
+    log: ctx.log.child({ runId: lease.runId, organizationId: lease.organizationId }),
+  };
   const abort = new AbortController();
   const onStop = () => abort.abort(new Stopping('stopping'));
   if (stopping.aborted) onStop();

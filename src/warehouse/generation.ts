@@ -1,4 +1,5 @@
 // The row that says what readers see of a record type: which table, which generation, how many rows, how fresh.
+import { randomBytes } from 'node:crypto';
 import type { PoolClient } from 'pg';
 import { sqlState } from '../db/pg-errors.ts';
 
@@ -53,4 +54,21 @@ export async function readState(client: Pick<PoolClient, 'query'>, schema: strin
     highWater: row.high_water,
     syncedAt: row.synced_at,
   };
+}
+
+/** Random, so that it fits no other table, no other state of this one, and nothing that anyone could guess. */
+export const newEpoch = (): string => randomBytes(12).toString('hex');
+
+/** A new epoch for each table that readers see, and its last complete scan forgotten. Says how many. One transaction. */
+export async function drawEpochs(client: Pick<PoolClient, 'query'>, schema: string): Promise<number> {
+  const { rows } = await client.query<{ record_type: string }>(
+    `select record_type from ${schema}.record_state order by record_type for update`,
+  );
+  // Drawn here rather than by a function in the statement: a distributed PostgreSQL takes no volatile one in an UPDATE.
+  for (const { record_type: recordType } of rows)
+    await client.query(
+      `update ${schema}.record_state set epoch = case when epoch is not null then $2 end, reconciled_at = null where record_type = $1`,
+      [recordType, newEpoch()],
+    );
+  return rows.length;
 }

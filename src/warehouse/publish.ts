@@ -1,9 +1,9 @@
 // Makes a finished run visible: one transaction of one organization's schema, without DDL. Rows, deletions, counts, generation
 // and the run's outcome flip together, so a reader sees all of a run or none of it.
-import { randomBytes } from 'node:crypto';
 import type { PoolClient } from 'pg';
 import { systemColumns } from './columns.ts';
 import { type DeletionRules, decideDeletions, readAbsent, readSure, settleProposals } from './deletions.ts';
+import { newEpoch } from './generation.ts';
 import { isFresh, LostLease, type PublishOutcome, type RunState } from './run-row.ts';
 import { quoted, stagingTable } from './table.ts';
 import { unchangedCount, unchangedIds } from './unchanged.ts';
@@ -194,7 +194,7 @@ async function swapIn(work: Work, current: Current): Promise<Changed & { rowCoun
   await client.query(`update ${schema}.record_state set active_table = $2, epoch = $3 where record_type = $1`, [
     state.recordType,
     state.targetTable,
-    randomBytes(12).toString('hex'),
+    newEpoch(),
   ]);
   return { ...read, ...carried, rowCount: Number(counted.rows[0]?.count ?? 0) };
 }

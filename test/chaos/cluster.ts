@@ -10,6 +10,11 @@ export type Cluster = {
   readonly durability: string;
   /** Stops it at once: no checkpoint, no farewell to anybody; and starts it again, which recovers from the log. */
   crash(): Promise<void>;
+  /** Ends it and waits: SIGINT stops it after its transactions were rolled back, SIGQUIT at once, SIGKILL leaves its backends orphaned. */
+  down(signal: 'SIGINT' | 'SIGQUIT' | 'SIGKILL'): Promise<void>;
+  up(): Promise<void>;
+  /** Of the process that all its backends come from. */
+  pid(): Promise<number>;
   stop(): Promise<void>;
 };
 
@@ -43,21 +48,31 @@ async function describeDurability(connection: EmbeddedDatabase['connection']): P
 
 const goneWithinMs = 60_000;
 
-export async function startCluster(folder: string): Promise<Cluster> {
-  let server = await startEmbedded(folder, { settings: { max_connections: '200' } });
+export async function startCluster(folder: string, given: Record<string, string> = {}): Promise<Cluster> {
+  const settings = { max_connections: '200', ...given };
+  let server = await startEmbedded(folder, { settings });
   const { connection } = server;
+  const up = async (): Promise<void> => {
+    server = await startEmbedded(folder, { settings });
+  };
+  const down = async (signal: NodeJS.Signals): Promise<void> => {
+    const pid = await postmasterPid(folder);
+    process.kill(pid, signal);
+    for (const end = performance.now() + goneWithinMs; isAlive(pid); ) {
+      if (performance.now() > end) throw new Error('PostgreSQL did not stop');
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  };
   return {
     connection,
     durability: await describeDurability(connection),
     async crash() {
-      const pid = await postmasterPid(folder);
-      process.kill(pid, 'SIGQUIT'); // what `pg_ctl stop -m immediate` sends
-      for (const end = performance.now() + goneWithinMs; isAlive(pid); ) {
-        if (performance.now() > end) throw new Error('PostgreSQL did not stop');
-        await new Promise((resolve) => setTimeout(resolve, 10));
-      }
-      server = await startEmbedded(folder, { settings: { max_connections: '200' } });
+      await down('SIGQUIT'); // what `pg_ctl stop -m immediate` sends
+      await up();
     },
+    down,
+    up,
+    pid: () => postmasterPid(folder),
     stop: async () => {
       await server.stop();
     },

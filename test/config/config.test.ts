@@ -95,6 +95,8 @@ describe('readConfig', () => {
     ['TRUST_PROXY', 'nginx'],
     ['TRUST_PROXY', '10.0.0.0/40'],
     ['NODE_ENV', 'staging'],
+    ['METRICS_PORT', '70000'],
+    ['SHUTDOWN_DRAIN_SECONDS', '25'],
   ])('refuses %s=%s', (name, value) => {
     expect(problemsOf({ [name]: value })).toEqual([name]);
   });

@@ -6,6 +6,7 @@ import type { Knex } from 'knex';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { countByKey, findUnlisted, sealedColumns } from '../../src/admin/sealed-columns.ts';
 import { createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { newId } from '../../src/core/id.ts';
@@ -375,6 +376,13 @@ describe('afterwards', () => {
     expect(found.map((secret) => secret.slice(0, 10))).toEqual([]);
     expect(flat(stored)).not.toMatch(/PRIVATEKEY|eyJ[\w-]{10,}\./);
     expect(stored.split('\n').filter((line) => line.startsWith(`wh_${organization.id.replaceAll('-', '')}.customer`))).not.toEqual([]);
+  });
+
+  it('what is sealed lies in the columns that a rotation of the encryption key knows', async () => {
+    const filled = await Promise.all(sealedColumns.map((sealed) => countByKey(admin, sealed)));
+    const seen = sealedColumns.filter((_, index) => filled[index]?.has('test') === true).map(({ table }) => table);
+    expect(seen).toEqual(expect.arrayContaining(['erp_certificates', 'outgoing_mails']));
+    expect(await findUnlisted(admin, ['test'])).toEqual([]);
   });
 
   it('the search finds what is there, in each form', async () => {

@@ -106,35 +106,53 @@ describe('Idempotency-Key', () => {
     expect([again.status, again.headers['idempotency-replayed']]).toEqual([201, undefined]);
   });
 
-  it('gives the answer even when it can not be kept, and does not run again while the first may be running', async () => {
+  const setLock = (key: string, interval: string) =>
+    inOrganization((tx) => tx.raw(`update idempotency_keys set locked_until = now() + interval '${interval}' where key = ?`, [key]));
+
+  it('gives the answer even when it can not be kept; who asks again is told that it was done', async () => {
     const admin = asOwner();
     await admin("create function refuse() returns trigger language plpgsql as 'begin raise exception ''away''; end'");
-    await admin('create trigger refuse before update on idempotency_keys for each row execute function refuse()');
+    await admin(
+      `create trigger refuse before update on idempotency_keys for each row when (new.status is not null) execute function refuse()`,
+    );
     const first = await post('unkept-1', { name: 'unkept' });
     await admin('drop trigger refuse on idempotency_keys');
-    expect([first.status, await keysNamed('unkept')]).toEqual([201, 1]);
-    const { rows } = await inOrganization<{ rows: { locked: boolean }[] }>((tx) =>
-      tx.raw("select locked_until > clock_timestamp() + interval '300 s' as locked from idempotency_keys where key = 'unkept-1'"),
-    );
-    expect(rows).toEqual([{ locked: true }]);
+    expect(first.status).toBe(201);
+    await setLock('unkept-1', '-1 second');
+    const [again, other] = [await post('unkept-1', { name: 'unkept' }), await post('unkept-1', { name: 'other' })];
+    expect([again.status, codesOf(again), codesOf(other)]).toEqual([422, ['answer_lost'], ['key_reused']]);
+    expect(again.body.error.details[0].message).toContain(first.body.id);
+    const oncemore = await post('unkept-1', { name: 'unkept' });
+    expect([oncemore.body, oncemore.headers['idempotency-replayed']]).toEqual([again.body, 'true']);
+    expect(await keysNamed('unkept')).toBe(1);
   });
 
-  it('422 while the first runs on, and a new run once its lock has run out', async () => {
+  it('422 while the first runs on, and a new run once its lease has run out without a write', async () => {
     const body = { name: 'stuck' };
     await post('stuck-1', body);
-    const setLock = (interval: string) =>
-      inOrganization((tx) =>
-        tx.raw(
-          `update idempotency_keys set status = null, body = null, locked_until = now() + interval '${interval}' where key = 'stuck-1'`,
-        ),
-      );
-    await setLock('5 minutes');
+    await inOrganization((tx) => tx.raw("update idempotency_keys set status = null, body = null where key = 'stuck-1'"));
+    await setLock('stuck-1', '5 minutes');
     const hurried = { ...database.ctx.clock, monotonicMs: () => performance.now() * 20 };
     const waiting = await post('stuck-1', body, apiOf(createApp({ ...database.ctx, clock: hurried }), secret));
     expect([waiting.status, codesOf(waiting)]).toEqual([422, ['still_running']]);
-    await setLock('-1 second');
+    await setLock('stuck-1', '-1 second');
     const again = await post('stuck-1', body);
     expect([again.status, again.headers['idempotency-replayed']]).toEqual([201, undefined]);
+  });
+
+  it('writes nothing once another request has the key: the slow one gives way', async () => {
+    const body = { name: 'overtaken' };
+    const { promise: isStanding, resolve: stands } = Promise.withResolvers<void>();
+    const { promise: goOn, resolve: wake } = Promise.withResolvers<void>();
+    const slow = await overtaken(stands, goOn);
+    const first = post('overtaken-1', body, slow);
+    await isStanding;
+    await setLock('overtaken-1', '-1 second');
+    const second = await post('overtaken-1', body);
+    wake();
+    expect([(await first).status, second.status]).toEqual([503, 201]);
+    expect(await keysNamed('overtaken')).toBe(1);
+    expect((await post('overtaken-1', body)).body.id).toBe(second.body.id);
   });
 
   it('is forgotten after a day', async () => {
@@ -154,6 +172,27 @@ describe('Idempotency-Key', () => {
       expect((await owner('delete', `/api-keys/${body.id}`, undefined, withKey('delete-1'))).status).toBe(204);
   });
 });
+
+/** A process that stands still in the middle of its handler, after it claimed the key. */
+async function overtaken(stands: () => void, goOn: Promise<void>): Promise<Api> {
+  const { ctx } = database;
+  let claimed = false;
+  const transaction = async (work: (tx: unknown) => Promise<unknown>): Promise<unknown> => {
+    const isHandler = claimed;
+    const made = await ctx.db.control.transaction(async (tx) => {
+      if (isHandler) {
+        stands();
+        await goOn;
+      }
+      const result = await work(tx);
+      claimed ||= (result as { kind?: string } | undefined)?.kind === 'mine';
+      return result;
+    });
+    return made;
+  };
+  const control = new Proxy(ctx.db.control, { get: (target, name) => (name === 'transaction' ? transaction : Reflect.get(target, name)) });
+  return apiOf(createApp({ ...ctx, db: { ...ctx.db, control } }), secret);
+}
 
 /** The login that made the database: it may do what the service may not. */
 function asOwner() {

@@ -43,7 +43,7 @@ const identified = (given: { authorization?: string; session?: string }): Promis
   identify(
     site.ctx,
     { authorization: given.authorization, session: given.session, organization: undefined },
-    openTokenVerifier(site.ctx.settings.oidc, site.ctx.log),
+    openTokenVerifier(site.ctx.settings.oidc, site.ctx),
   );
 
 describe('a key, a token and a session of one person', () => {

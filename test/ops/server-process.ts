@@ -1,45 +1,45 @@
 // The service as an operator runs it: a process of its own, over a database of its own on the PostgreSQL of the test run.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { inject } from 'vitest';
 import { openKnex } from '../../src/db/connect.ts';
-import { type TestServer, templateName } from '../setup/global.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { templateName } from '../setup/global.ts';
 import { until } from '../setup/until.ts';
 
-export type OpsDatabase = {
-  readonly address: TestServer;
+export type OpsDatabase = TestDatabase & {
   /** For DATABASE_URL. */
   readonly url: string;
-  /** For DATA_DIR. */
+  /** For DATA_DIR: processes that share it share an encryption key. */
   readonly folder: string;
-  close(): Promise<void>;
 };
 
-/** `from` null gives an empty one. */
+/** From null: an empty one, for a server to migrate; its `ctx` is of use only after that. */
 export async function opsDatabase(from: string | null = templateName): Promise<OpsDatabase> {
-  const server = inject('pg');
-  const name = `ops_${randomBytes(6).toString('hex')}`;
-  const asAdmin = async (sql: string): Promise<void> => {
-    const admin = openKnex(server, null, 1);
-    await admin.raw(sql).finally(() => admin.destroy());
-  };
-  await asAdmin(`create database ${name}${from === null ? '' : ` template ${from}`}`);
+  const database = await testDatabase();
+  if (from === null) await empty(database.address.database);
   const folder = await mkdtemp(path.join(tmpdir(), 'portal-ops-'));
-  const url = server.host.startsWith('/')
-    ? `postgres://${server.user}@/${name}?host=${encodeURIComponent(server.host)}&port=${server.port}`
-    : `postgres://${server.user}@${server.host}:${server.port}/${name}`;
+  const { host, port, user, database: name } = database.address;
   return {
-    address: { ...server, database: name },
-    url,
+    ...database,
     folder,
+    url: host.startsWith('/')
+      ? `postgres://${user}@/${name}?host=${encodeURIComponent(host)}&port=${port}`
+      : `postgres://${user}@${host}:${port}/${name}`,
     close: async () => {
-      await asAdmin(`drop database if exists ${name} with (force)`);
+      await database.close();
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+async function empty(name: string): Promise<void> {
+  const admin = openKnex(inject('pg'), null, 1);
+  await admin.raw(`drop database ${name} with (force)`);
+  await admin.raw(`create database ${name}`);
+  await admin.destroy();
 }
 
 export type LogLine = Readonly<Record<string, unknown>> & { readonly msg?: string };

@@ -365,6 +365,18 @@ describe('turns', () => {
     expect(await turns.take('a', never)).toBeTypeOf('function');
   });
 
+  it('are refused at once to who waits when the process stops, and to who comes then', async () => {
+    const turns = openTurns({ running: 1, waiting: 3, limitMs: 3_600_000 });
+    const end = await turns.take('a', never);
+    const waiting = turns.take('b', never);
+    expect(turns.now()).toEqual({ running: 1, waiting: 1 });
+    turns.close();
+    await expect(waiting).rejects.toMatchObject({ status: 503, headers: { 'Retry-After': '2' } });
+    await expect(turns.take('c', never)).rejects.toMatchObject({ status: 503 });
+    end?.();
+    expect(turns.now()).toEqual({ running: 0, waiting: 0 });
+  });
+
   it('go round: whoever runs the least is next, and nobody has more than half of them or of the places', async () => {
     const turns = openTurns({ running: 2, waiting: 6, limitMs: 10_000 });
     const order: string[] = [];

@@ -8,6 +8,7 @@ import { sessionCookie } from '../../src/http/authenticate.ts';
 import { errorHandler, unknownAddress } from '../../src/http/errors.ts';
 import { headersOf, settleHeaders } from '../../src/http/first-headers.ts';
 import { requestLog } from '../../src/http/request-log.ts';
+import { noteServed } from '../../src/http/served.ts';
 import {
   bindDocument,
   describeVersion,
@@ -232,6 +233,7 @@ export function publicApp(ctx: Ctx, usage: Usage = openUsage(ctx)): Express {
       sessionCookie,
       headersOf,
       settleHeaders,
+      onServed: noteServed,
       referencePage: (_req, res) => {
         res.type('html').send('<!doctype html><title>reference</title>');
       },

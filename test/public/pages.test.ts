@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openByteCache } from '../../src/public/byte-cache.ts';
 import { openStatements } from '../../src/public/statements.ts';
+import { openTurns } from '../../src/public/turns.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { type TestClock, type TestDatabase, testClock, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
@@ -256,11 +257,11 @@ describe('prepared statements', () => {
     });
     const pool = { connect: async () => lent };
     try {
-      const statements = openStatements(pool as typeof data, 100_000, 3);
+      const statements = openStatements(pool as typeof data, openTurns({ running: 8, waiting: 8, limitMs: 10_000 }), 100_000, 3);
       const held = async () =>
         (await only.query<{ statement: string }>("select statement from pg_prepared_statements where statement like '% as sum'")).rows
           .length;
-      const run = async (n: number) => expect(await statements.run(statement(n))).toEqual({ sum: 2 * n });
+      const run = async (n: number) => expect(await statements.run('a', statement(n))).toEqual({ sum: 2 * n });
       for (const n of [1, 2, 3, 4, 5]) await run(n);
       expect(await held()).toBe(0);
       for (const n of [1, 2, 3, 4, 5, 1, 2, 5, 5]) await run(n);

@@ -8,8 +8,8 @@ export const base = '/api/platform/v1';
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete' | 'head';
 export type Answer = supertest.Response;
 
-/** `api('post', '/api-keys', { name: 'x' }, { 'idempotency-key': 'a' })`; a text is sent as it is, as JSON. */
-export function apiOf(app: Express, secret: string | null) {
+/** Of an application, or of the server at an address. `api('post', '/api-keys', { name: 'x' }, { 'idempotency-key': 'a' })`; a text is sent as it is, as JSON. */
+export function apiOf(app: Express | string, secret: string | null) {
   return (method: Method, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> => {
     const request = supertest(app)
       [method](`${base}${path}`)

@@ -44,6 +44,7 @@ export const testSettings: Settings = {
   corsOrigins: [],
   readTimeoutMs: 5_000,
   proof: { warnMs: 250, budgetMs: 600_000, mostPairs: 2_000, fewRecords: 10_000 },
+  publicLoad: { requests: 1_000, waitMs: 10_000 },
   exports: { running: 4, waiting: 32, limitMs: 60_000, slowestBytesPerSecond: 16_384, slowMs: 60_000 },
   trustMs: 1_000,
   cacheBytes: { bodies: 4 << 20, totals: 1 << 20, anchors: 1 << 20, statements: 4 << 20, trusted: 1 << 20, versions: 8 << 20 },

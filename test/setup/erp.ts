@@ -5,10 +5,13 @@ import { fileURLToPath } from 'node:url';
 import { inject } from 'vitest';
 import { openKnex } from '../../src/db/connect.ts';
 import { type NetsuiteAccount, type NetsuiteAccountOptions, startNetsuiteAccount } from '../../src/demo/netsuite/account.ts';
-import type { Api } from './api.ts';
+import type { Answer, Method } from './api.ts';
 
 export const dataFolder = fileURLToPath(new URL('../../src/demo/data', import.meta.url));
 export const accountId = 'TSTDRV1234567';
+
+/** Calls the management interface, in this process or over the wire. */
+export type Call = (method: Method, path: string, body?: unknown) => Promise<Pick<Answer, 'status' | 'body'>>;
 
 export type Erp = {
   readonly account: NetsuiteAccount;
@@ -16,8 +19,8 @@ export type Erp = {
   readonly database: string;
   /** For `settings.erp.allowedHosts`. */
   readonly host: string;
-  /** Signs the caller's organization in by a certificate of its own; says which one. */
-  connect(api: Api): Promise<{ clientId: string; certificateId: string }>;
+  /** Signs the caller's organization in by a certificate of its own; says which one. `by` is the address it reaches the account at. */
+  connect(api: Call, by?: string): Promise<{ clientId: string; certificateId: string }>;
   stop(): Promise<void>;
 };
 
@@ -30,14 +33,14 @@ export async function startErp(folder = dataFolder, options: Pick<NetsuiteAccoun
     account,
     database,
     host: new URL(account.url).host,
-    async connect(api) {
+    async connect(api, by = account.url) {
       const { clientId } = await account.createIntegration('Portal Service');
       const connection = (certificateId: string | null) => ({
         accountId,
-        baseUrl: account.url,
+        baseUrl: by,
         authentication: { method: 'oauth2', clientId, certificateId },
       });
-      const expectStatus = async (status: number, answer: Awaited<ReturnType<Api>>) => {
+      const expectStatus = async (status: number, answer: Awaited<ReturnType<Call>>) => {
         if (answer.status !== status) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
         return answer.body;
       };

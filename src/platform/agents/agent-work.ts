@@ -1,5 +1,6 @@
 // What agents need without being asked: checks whose process died are made again, and messages whose process died have failed.
 import type { Ctx } from '../../core/ctx.ts';
+import { recurring } from '../../core/recurring.ts';
 import { answersSettled, stopAnswers } from '../conversations/answer.ts';
 import { endLostAnswers } from '../conversations/credits.store.ts';
 import { checkInBackground, checksSettled, stopChecks } from './agent-checks.ts';
@@ -19,20 +20,17 @@ export async function agentsSettled(ctx: Pick<Ctx, 'db'>): Promise<void> {
 }
 
 export function startAgentWork(ctx: Ctx): AgentWork {
-  const tick = async (): Promise<void> => {
+  const look = async (): Promise<void> => {
     checkInBackground(ctx);
-    await endLostAnswers(ctx).catch((error: unknown) => ctx.log.warn({ err: error }, 'lost messages could not be looked for'));
+    await endLostAnswers(ctx);
   };
-  let ticking = tick();
-  const timer = setInterval(() => {
-    ticking = tick();
-  }, everyMs);
+  const looking = recurring(everyMs, look, (error) => ctx.log.warn({ err: error }, 'lost messages could not be looked for'));
+  void looking.tick();
   return {
-    tick,
+    tick: looking.tick,
     stop: async () => {
-      clearInterval(timer);
       const ended = [stopChecks(ctx), stopAnswers(ctx)];
-      await ticking;
+      await looking.stop();
       await Promise.all([...ended, stopChecks(ctx)]);
     },
   };

@@ -8,7 +8,7 @@ import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { makeApiKey } from '../../identity/api-key.ts';
 import { keyPermissions } from '../../identity/principal.ts';
-import { writeAudit } from '../audit.store.ts';
+import { type AuditEntry, writeAudit } from '../audit.store.ts';
 import { refuseHandedOver } from '../grant.ts';
 import type { ApiKeyChanges, ApiKeyInput, ApiKeyView } from './api-keys.schemas.ts';
 import {
@@ -93,14 +93,14 @@ function checkWidening(ctx: RequestCtx, row: ApiKeyRow, after: Power & Pick<ApiK
   if (gained.some((permission) => !ctx.principal.permissions.has(permission))) throw escalation();
 }
 
-function checkExpiry(ctx: RequestCtx, expiresAt: string | null | undefined): void {
+function checkExpiry(ctx: Pick<RequestCtx, 'clock'>, expiresAt: string | null | undefined): void {
   if (typeof expiresAt === 'string' && new Date(expiresAt) <= ctx.clock.now()) {
     throw invalid('The key would already be expired', [{ path: 'expiresAt', code: 'in_the_past', message: 'must be in the future' }]);
   }
 }
 
 /** A key for a version that isn't there would read nothing, and later whatever gets that label. Drafts have theirs already. */
-async function checkVersions(tx: Tx, ctx: RequestCtx, labels: readonly string[]): Promise<void> {
+async function checkVersions(tx: Tx, ctx: Pick<RequestCtx, 'organizationId'>, labels: readonly string[]): Promise<void> {
   const unknown = await unknownVersions(tx, ctx.organizationId, labels);
   if (unknown.length === 0) return;
   const problems = unknown.map((label) => ({
@@ -124,32 +124,46 @@ export const listKeys = (ctx: RequestCtx, page: PageQuery, filter: ApiKeyFilter)
 
 export const getKey = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => view(await getRow(tx, ctx, id)));
 
+type Issuer = Pick<RequestCtx, 'organizationId' | 'clock'> & { readonly userId: string };
+
+/** Makes a key that acts for this member, whom the transaction must hold. `audit` writes the row of it. The secret leaves here once. */
+export async function issueApiKey(
+  tx: Tx,
+  by: Issuer,
+  input: ApiKeyInput,
+  audit: (entry: AuditEntry) => Promise<void>,
+): Promise<{ id: string; prefix: string; secret: string }> {
+  checkExpiry(by, input.expiresAt);
+  await checkVersions(tx, by, input.scopes.versions);
+  const key = makeApiKey();
+  const id = newId();
+  await insertApiKey(tx, by.organizationId, {
+    id,
+    name: input.name,
+    prefix: key.prefix,
+    secret_hash: key.hash,
+    scope_versions: input.scopes.versions,
+    scope_resources: input.scopes.resources,
+    scope_permissions: input.scopes.permissions,
+    expires_at: input.expiresAt ?? null,
+    created_by: by.userId,
+  });
+  await audit({
+    action: 'api-key.create',
+    target: { type: 'api-key', id },
+    changes: { name: input.name, prefix: key.prefix, scopes: input.scopes, expiresAt: input.expiresAt ?? null },
+  });
+  return { id, prefix: key.prefix, secret: key.secret };
+}
+
 export async function createKey(ctx: RequestCtx, input: ApiKeyInput) {
   refuseHandedOver(ctx);
   checkGrant(ctx, input.scopes.permissions);
-  checkExpiry(ctx, input.expiresAt);
-  const key = makeApiKey();
-  const id = newId();
   return inTransaction(ctx, async (tx) => {
     await holdCaller(tx, ctx);
-    await checkVersions(tx, ctx, input.scopes.versions);
-    await insertApiKey(tx, ctx.organizationId, {
-      id,
-      name: input.name,
-      prefix: key.prefix,
-      secret_hash: key.hash,
-      scope_versions: input.scopes.versions,
-      scope_resources: input.scopes.resources,
-      scope_permissions: input.scopes.permissions,
-      expires_at: input.expiresAt ?? null,
-      created_by: ctx.principal.user.id,
-    });
-    await writeAudit(tx, ctx, {
-      action: 'api-key.create',
-      target: { type: 'api-key', id },
-      changes: { name: input.name, prefix: key.prefix, scopes: input.scopes, expiresAt: input.expiresAt ?? null },
-    });
-    return { ...view(await getRow(tx, ctx, id)), secret: key.secret };
+    const by = { organizationId: ctx.organizationId, clock: ctx.clock, userId: ctx.principal.user.id };
+    const { id, secret } = await issueApiKey(tx, by, input, (entry) => writeAudit(tx, ctx, entry));
+    return { ...view(await getRow(tx, ctx, id)), secret };
   });
 }
 

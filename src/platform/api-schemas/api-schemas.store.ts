@@ -1,4 +1,5 @@
 // Rows of api_schemas; the only writer of that table. A trigger in the database holds published rows still.
+import type { Ctx } from '../../core/ctx.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
@@ -92,6 +93,21 @@ export const setPublication = (tx: Tx, organizationId: string, id: string, revis
   tx('api_schemas')
     .where({ organization_id: organizationId, id, revision, status: 'draft' })
     .update({ publication: JSON.stringify(publication) });
+
+/** For so long nobody else takes the publication up; null gives it away. */
+export const holdPublication = (tx: Tx, organizationId: string, id: string, leaseMs: number | null) =>
+  tx('api_schemas')
+    .where({ organization_id: organizationId, id, status: 'draft' })
+    .update({ publication_lease_until: leaseMs === null ? null : tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [leaseMs]) });
+
+/** Takes those that nobody works on any more, of all organizations. */
+export async function claimPublications(ctx: Pick<Ctx, 'db'>, leaseMs: number): Promise<{ organizationId: string; id: string }[]> {
+  const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string; id: string }[] }>(
+    "select organization_id, id from claim_publications(? * interval '1 millisecond')",
+    [leaseMs],
+  );
+  return rows.map((row) => ({ organizationId: row.organization_id, id: row.id }));
+}
 
 type Published = { bindings: Bindings; openapi: string; publication: Publication; published_by: string | null };
 /** From now on the row is a promise. */
@@ -212,3 +228,7 @@ export const findReport = async (tx: Tx, organizationId: string, id: string, rev
 
 export const deleteReport = (tx: Tx, organizationId: string, id: string) =>
   tx('publication_reports').where({ organization_id: organizationId, api_schema_id: id }).delete();
+
+/** Leaves out the next labels, which versions may have had that a restored database knows nothing of. */
+export const skipVersionLabels = (tx: Tx, organizationId: string, labels: number) =>
+  tx('organizations').where({ id: organizationId }).increment('last_schema_version', labels);

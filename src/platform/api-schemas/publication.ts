@@ -1,9 +1,12 @@
 // Publishing: the content is locked, the indexes are built without blocking anyone, the reads are tried on the real data, then the
-// version goes live in one transaction. A stopped process leaves the publication as 'running'; the next start takes it up again.
+// version goes live in one transaction. Who works on a publication holds it under a lease; one that was left is taken up by any process.
 
 import type { Ctx, RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { notFound } from '../../core/errors.ts';
+import { keepLease } from '../../core/queue-work.ts';
+import { type Recurring, recurring } from '../../core/recurring.ts';
 import { openTrackedWork } from '../../core/tracked-work.ts';
+import { isNotNow } from '../../db/pg-errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import {
@@ -27,6 +30,9 @@ import { checkRevision, getDraft, getRow, notReady, view } from './api-schemas.s
 import * as store from './api-schemas.store.ts';
 import { refusalsOf, slowestFirst, summaryOf } from './proof-report.ts';
 import { tendIndexes } from './tend-indexes.ts';
+
+const leaseMs = 30_000;
+const lookEveryMs = 10_000;
 
 const documentOf = (row: store.ApiSchemaRow): SchemaDocument => SchemaDocument.parse({ endpoints: row.endpoints });
 
@@ -64,6 +70,7 @@ export async function startPublication(ctx: RequestCtx, id: string, revision: nu
     const problems = validateDocument(documentOf(row), available);
     if (problems.length > 0) throw notReady(problems);
     await store.setPublication(tx, ctx.organizationId, id, revision, running('starting', 0, 1));
+    await store.holdPublication(tx, ctx.organizationId, id, leaseMs);
     await store.deleteReport(tx, ctx.organizationId, id);
     await writeAudit(tx, ctx, {
       action: 'api-schema.publish',
@@ -97,7 +104,7 @@ export const getPublication = (ctx: RequestCtx, id: string) =>
 const work = openTrackedWork();
 export const track = work.track;
 export const publicationsSettled = work.settled;
-/** Leaves them as running at the next step; the next start takes them up. */
+/** Leaves them as running at the next step; whoever looks next takes them up. */
 export const stopPublications = work.stop;
 
 async function goLive(ctx: TenantCtx, row: store.ApiSchemaRow, publishedBy: string | null, proof: Proof): Promise<void> {
@@ -184,15 +191,32 @@ async function finishPublication(ctx: TenantCtx, id: string, publishedBy: string
     await goLive(ctx, row, publishedBy, proof);
   } catch (error) {
     if (signal.aborted) return;
+    // Nothing is wrong with the version: it goes on when the lease has run out.
+    if (isNotNow(error)) throw error;
     ctx.log.error({ err: error, apiSchemaId: id }, 'a publication failed');
     await note(failed('failed', [unfinished], null));
   }
 }
 
+async function finishHeld(ctx: TenantCtx, id: string, publishedBy: string | null, signal: AbortSignal): Promise<void> {
+  const hold = (forMs: number | null) => inTransaction(ctx, (tx) => store.holdPublication(tx, ctx.organizationId, id, forMs));
+  const release = keepLease(
+    leaseMs,
+    () => hold(leaseMs),
+    (error) => ctx.log.warn({ err: error }, 'the lease of a publication could not be renewed'),
+  );
+  try {
+    await finishPublication(ctx, id, publishedBy, signal);
+  } finally {
+    release();
+  }
+  if (signal.aborted) await hold(null);
+}
+
 const finishInBackground = (ctx: TenantCtx, id: string, publishedBy: string | null): Promise<void> =>
   track(ctx, (signal) =>
-    finishPublication(ctx, id, publishedBy, signal).catch((error: unknown) =>
-      ctx.log.error({ err: error, apiSchemaId: id }, 'the end of a publication could not be noted; the next start tries again'),
+    finishHeld(ctx, id, publishedBy, signal).catch((error: unknown) =>
+      ctx.log.error({ err: error, apiSchemaId: id }, 'a publication could not be ended; it is taken up again'),
     ),
   );
 
@@ -204,10 +228,25 @@ export const tendSoon = (ctx: TenantCtx): Promise<void> =>
     }),
   );
 
-/** Takes up what a stopped process left unfinished. */
+/** Takes up what a stopped or lost process left unfinished. */
 export async function resumePublications(ctx: Ctx): Promise<void> {
-  const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string; id: string }[] }>(
-    'select organization_id, id from unfinished_publications()',
+  for (const { organizationId, id } of await store.claimPublications(ctx, leaseMs))
+    finishInBackground({ ...ctx, organizationId }, id, null);
+}
+
+/** Looks now and every few seconds. */
+export function startPublications(ctx: Ctx): Recurring {
+  const looking = recurring(
+    lookEveryMs,
+    () => resumePublications(ctx),
+    (error) => ctx.log.warn({ err: error }, 'publications could not be looked for'),
   );
-  for (const { organization_id: organizationId, id } of rows) finishInBackground({ ...ctx, organizationId }, id, null);
+  void looking.tick();
+  return {
+    tick: looking.tick,
+    stop: async () => {
+      await looking.stop();
+      await stopPublications(ctx);
+    },
+  };
 }

@@ -64,7 +64,7 @@ export async function accept(ctx: CallerCtx, token: string): Promise<JoinedView>
     if (credential.kind === 'session') await activateInSession(tx, user.id, credential.id, organizationId);
     await writeAudit(
       tx,
-      { organizationId, principal: { user, credential }, ip: ctx.ip, requestId: ctx.requestId },
+      { organizationId, principal: { user, credential }, ip: ctx.ip, requestId: ctx.requestId, claim: ctx.claim },
       {
         action: 'invitation.accept',
         target: { type: 'invitation', id },

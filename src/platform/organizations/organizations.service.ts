@@ -106,7 +106,7 @@ export async function foundOrganization(ctx: CallerCtx, input: OrganizationInput
     ctx,
     { name: input.name, ...(input.slug !== undefined && { slug: input.slug }), ownerId: user.id },
     async (tx, { id, slug, name }) => {
-      const author = { organizationId: id, principal: { user, credential }, ip: ctx.ip, requestId: ctx.requestId };
+      const author = { organizationId: id, principal: { user, credential }, ip: ctx.ip, requestId: ctx.requestId, claim: ctx.claim };
       await writeAudit(tx, author, { action: 'organization.create', target: { type: 'organization', id }, changes: { name, slug } });
       if (credential.kind === 'session')
         await store.activate(tx, { sessionId: credential.id, userId: user.id }, id, principal?.organization.id);

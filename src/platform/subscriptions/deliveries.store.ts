@@ -227,3 +227,22 @@ export async function lastSlots(tx: Tx, organizationId: string, subscriptionIds:
   );
   return new Map(rows.map((row) => [row.subscription_id, row]));
 }
+
+/** Slots that waited in the backup of a restored database may have been sent after it: they are not sent again. Says how many. */
+export async function giveUpWaitingSlots(tx: Tx, organizationId: string, before: Date): Promise<number> {
+  const error = 'The database was restored from a backup: it may have been sent before';
+  const failed = await tx('subscription_slots')
+    .where({ organization_id: organizationId, status: 'waiting' })
+    .where('created_at', '<=', before)
+    .update({ ...released, status: 'failed', error })
+    .returning<{ id: string }[]>('id');
+  await tx('subscription_deliveries')
+    .where({ organization_id: organizationId, status: 'queued' })
+    .whereNull('mail_id')
+    .whereIn(
+      'slot_id',
+      failed.map(({ id }) => id),
+    )
+    .update({ status: 'failed', error });
+  return failed.length;
+}

@@ -159,3 +159,9 @@ export const markUnsubscribed = (tx: Tx, organizationId: string, recipientId: st
   tx('subscription_recipients')
     .where({ organization_id: organizationId, id: recipientId })
     .update({ unsubscribed_at: isUnsubscribed ? tx.raw('clock_timestamp()') : null });
+
+/** No slot up to this instant is caught up on. */
+export const scheduleFrom = (tx: Tx, organizationId: string, instant: Date) =>
+  tx('subscriptions')
+    .where({ organization_id: organizationId })
+    .update({ scheduled_since: tx.raw('greatest(scheduled_since, ?::timestamptz)', [instant.toISOString()]) });

@@ -84,7 +84,7 @@ export async function chooseActiveOrganization(ctx: CallerCtx, organizationId: s
   await inPersonTransaction(ctx, user.id, async (tx) => {
     if (!(await chooseOrganization(tx, user.id, sessionId, organizationId))) throw unauthorized();
     await enterOrganization(tx, organizationId);
-    const author = { organizationId, principal: { user, credential }, ip: ctx.ip, requestId: ctx.requestId };
+    const author = { organizationId, principal: { user, credential }, ip: ctx.ip, requestId: ctx.requestId, claim: ctx.claim };
     const changes = { organizationId: { from: principal?.organization.id ?? null, to: organizationId } };
     await writeAudit(tx, author, { action: 'session.choose-organization', target: { type: 'session', id: sessionId }, changes });
   });

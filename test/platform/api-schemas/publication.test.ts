@@ -178,4 +178,21 @@ describe('GET /api-schema/{id}/publication', () => {
     await publicationsSettled(database.ctx);
     expect(await read(made.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded' } });
   });
+
+  it('of a process that was lost is taken up once its lease has run out, and not before', async () => {
+    const lost = await draft({ ...invoices, sorts: ['modifiedAt'] });
+    const state = { status: 'running', progress: { step: 'x', done: 0, total: 1 }, problems: [] };
+    const leave = (until: string) =>
+      admin('api_schemas')
+        .where({ id: lost.id })
+        .update({ publication: JSON.stringify(state), publication_lease_until: admin.raw(`now() + interval '${until}'`) });
+    await leave('1 minute');
+    await resumePublications(database.ctx);
+    await publicationsSettled(database.ctx);
+    expect(await read(lost.id)).toMatchObject({ status: 'draft', publication: { status: 'running' } });
+    await leave('-1 second');
+    await resumePublications(database.ctx);
+    await publicationsSettled(database.ctx);
+    expect(await read(lost.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded' } });
+  });
 });

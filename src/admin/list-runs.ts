@@ -1,0 +1,109 @@
+// Open sync runs of every organization, and which of them stand still.
+import { z } from 'zod';
+import { secondsWithoutPage } from '../sync/index.ts';
+import { type Admin, defineCommand, flag, option } from './command.ts';
+import { textTable } from './text-table.ts';
+
+export type OpenRun = {
+  readonly status: 'queued' | 'running' | 'waiting' | 'publishing';
+  readonly lease_owner: string | null;
+  /** Seconds, by the database's clock. Each may be null where it has no meaning. */
+  readonly queued_for: number;
+  /** Since the lease ran out; below 0 while it lasts. */
+  readonly unleased_for: number | null;
+  /** Since a waiting run was due; below 0 before. */
+  readonly due_for: number | null;
+  readonly without_page_for: number | null;
+  /** Another run of its configuration is under way. */
+  readonly behind: boolean;
+};
+
+/** How long a free worker may take to notice. */
+const noticeSeconds = 60;
+
+/** Why a run stands still, in words; null when it doesn't. Pure. */
+export function whyStuck(run: OpenRun, idleSeconds: number): string | null {
+  const { status, unleased_for: unleased, due_for: due, without_page_for: withoutPage } = run;
+  if (status === 'queued') return !run.behind && run.queued_for > noticeSeconds ? 'queued, and no worker takes it' : null;
+  if (status === 'waiting') return due !== null && due > noticeSeconds ? 'its wait is over, and no worker takes it' : null;
+  if (unleased !== null && unleased > noticeSeconds) return 'its worker is gone, and no other takes it';
+  if (withoutPage !== null && withoutPage > idleSeconds)
+    return `${run.lease_owner ?? 'its worker'} holds it and has written nothing for long`;
+  return null;
+}
+
+type Row = OpenRun & {
+  id: string;
+  organization_id: string;
+  slug: string;
+  record_type: string;
+  mode: string;
+  attempt: number;
+  error: { code: string } | null;
+};
+
+const since = (column: string): string => `floor(extract(epoch from clock_timestamp() - ${column}))::int`;
+
+async function readOpenRuns({ owner, ctx }: Admin): Promise<Row[]> {
+  const { rows } = await owner.raw<{ rows: Row[] }>(
+    `select r.id, r.organization_id, o.slug, r.record_type, r.mode, r.status, r.attempt, r.error, r.lease_owner, ${since('r.queued_at')} as queued_for,
+            ${since('r.lease_until')} as unleased_for, ${since('r.wake_at')} as due_for, null as without_page_for,
+            exists (select from sync_runs other where other.sync_config_id = r.sync_config_id and other.status in ('running', 'waiting', 'publishing')) as behind
+     from sync_runs r join organizations o on o.id = r.organization_id
+     where r.status in ('queued', 'running', 'waiting', 'publishing') order by r.queued_at, r.id`,
+  );
+  const read: Row[] = [];
+  for (const row of rows)
+    read.push({ ...row, without_page_for: await secondsWithoutPage({ ...ctx, organizationId: row.organization_id }, row.id) });
+  return read;
+}
+
+const minutes = z
+  .string()
+  .regex(/^[1-9]\d{0,4}$/, 'must be a whole number of minutes')
+  .default('15')
+  .transform(Number);
+
+export const listRuns = defineCommand({
+  name: 'list-runs',
+  summary: 'Shows the open sync runs of every organization, or those that stand still.',
+  about: `A run stands still when it is due, or its worker is gone, and for a minute nobody took it; or when its worker holds it and wrote nothing for
+--idle minutes, which an ERP that answers slowly may well do. \`release-run\` lets another worker have it or ends it. If nobody takes
+anything, no process is running with SYNC_WORKERS above 0.`,
+  database: 'check',
+  alone: false,
+  given: z.strictObject({
+    stuck: flag('only those that stand still'),
+    idle: option(minutes, 'minutes', 'how long a held run may write nothing; 15 unless told'),
+  }),
+  async run(admin, { stuck, idle }) {
+    const runs = (await readOpenRuns(admin)).map((row) => ({ row, stuck: whyStuck(row, idle * 60) }));
+    const shown = stuck ? runs.filter((run) => run.stuck !== null) : runs;
+    const rows = shown.map(({ row, stuck: why }) => ({
+      run: row.id,
+      organization: row.slug,
+      'record type': row.record_type,
+      status: row.status,
+      mode: row.mode,
+      'minutes open': Math.floor(row.queued_for / 60),
+      attempt: row.attempt,
+      error: row.error?.code ?? null,
+      'stands still': why,
+    }));
+    return {
+      json: shown.map(({ row, stuck: why }) => ({
+        id: row.id,
+        organizationId: row.organization_id,
+        recordType: row.record_type,
+        status: row.status,
+        mode: row.mode,
+        attempt: row.attempt,
+        queuedForSeconds: row.queued_for,
+        worker: row.lease_owner,
+        error: row.error?.code ?? null,
+        stuck: why,
+      })),
+      text: rows.length === 0 ? `No run ${stuck ? 'stands still' : 'is open'}.` : textTable(rows),
+    };
+  },
+});

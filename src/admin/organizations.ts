@@ -1,0 +1,64 @@
+// Who is served here, and how much of it.
+import { z } from 'zod';
+import { defineCommand } from './command.ts';
+import { textTable } from './text-table.ts';
+
+type Row = {
+  id: string;
+  slug: string;
+  name: string;
+  created_at: Date;
+  deleting_since: Date | null;
+  members: number;
+  keys: number;
+  syncs: number;
+  bytes: string | null;
+  records: string | null;
+  measured_at: Date | null;
+};
+
+const shownBytes = (bytes: number): string =>
+  bytes < 10_485_760 ? `${Math.ceil(bytes / 1024)} kB` : `${Math.round(bytes / 1_048_576)} MB`;
+
+export const organizations = defineCommand({
+  name: 'organizations',
+  summary: 'Lists the organizations with their sizes.',
+  about: 'Records and bytes of the warehouse are as they were measured last; - where they were not yet.',
+  database: 'check',
+  alone: false,
+  given: z.strictObject({}),
+  async run({ owner }) {
+    const { rows } = await owner.raw<{ rows: Row[] }>(
+      `select o.id, o.slug, o.name, o.created_at, o.deleting_since, w.bytes, w.records, w.measured_at,
+              (select count(*)::int from memberships m where m.organization_id = o.id) as members,
+              (select count(*)::int from api_keys k where k.organization_id = o.id and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())) as keys,
+              (select count(*)::int from sync_configs c where c.organization_id = o.id) as syncs
+       from organizations o left join warehouse_sizes w on w.organization_id = o.id order by o.created_at, o.id`,
+    );
+    const listed = rows.map((row) => ({
+      id: row.id,
+      slug: row.slug,
+      name: row.name,
+      createdAt: row.created_at,
+      deletingSince: row.deleting_since,
+      members: row.members,
+      keys: row.keys,
+      syncs: row.syncs,
+      records: row.records === null ? null : Number(row.records),
+      bytes: row.bytes === null ? null : Number(row.bytes),
+      measuredAt: row.measured_at,
+    }));
+    const lines = listed.map(({ id, slug, name, members, keys, syncs, records, bytes, deletingSince }) => ({
+      organization: slug,
+      id,
+      name,
+      members,
+      keys,
+      syncs,
+      records,
+      warehouse: bytes === null ? null : shownBytes(bytes),
+      state: deletingSince === null ? 'live' : 'being deleted',
+    }));
+    return { json: listed, text: lines.length === 0 ? 'There is no organization.' : textTable(lines) };
+  },
+});

@@ -1,0 +1,24 @@
+// Where Prometheus fetches its numbers: a port of its own, which callers never reach and which stays open while the process stops.
+import { createServer, type Server } from 'node:http';
+import type { Log } from '../core/log.ts';
+import type { Metrics } from './metrics.ts';
+
+/** Not listening yet. Scrapes are answered one after the other; whoever has to wait is few. */
+export function metricsServer({ text, contentType }: Pick<Metrics, 'text' | 'contentType'>, log: Log): Server {
+  const server = createServer({ keepAliveTimeout: 65_000, headersTimeout: 5_000, requestTimeout: 5_000 }, (req, res) => {
+    const end = (status: number, type: string, body: string): void => {
+      res.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' });
+      res.end(body);
+    };
+    if (req.url !== '/metrics' || (req.method !== 'GET' && req.method !== 'HEAD')) return end(404, 'text/plain', 'GET /metrics\n');
+    text().then(
+      (body) => end(200, contentType, body),
+      (error: unknown) => {
+        log.error({ err: error }, 'the metrics could not be told');
+        end(500, 'text/plain', 'the metrics could not be told\n');
+      },
+    );
+  });
+  server.maxConnections = 32;
+  return server;
+}

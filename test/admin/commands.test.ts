@@ -1,0 +1,381 @@
+// What an operator does beside a running service: keys, the encryption key, and runs that stand still.
+import { randomBytes } from 'node:crypto';
+import type { Express } from 'express';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { BadArguments, helpOf, readGiven } from '../../src/admin/command.ts';
+import { commands } from '../../src/admin/index.ts';
+import { type OpenRun, whyStuck } from '../../src/admin/list-runs.ts';
+import { sealedColumns } from '../../src/admin/sealed-columns.ts';
+import { textTable } from '../../src/admin/text-table.ts';
+import { createApp } from '../../src/app.ts';
+import type { TenantCtx } from '../../src/core/ctx.ts';
+import { newId } from '../../src/core/id.ts';
+import { openKeyring, UnreadableBox } from '../../src/core/keyring.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { sandbox } from '../../src/gateways/payments/sandbox/sandbox.ts';
+import { openMail } from '../../src/mail/enqueue.ts';
+import { enqueueMail, layoutMail, storeAttachment } from '../../src/mail/index.ts';
+import { sealSecrets } from '../../src/platform/pay/accounts.ts';
+import { moveRun, renewLease } from '../../src/sync/runs.store.ts';
+import { apiOf } from '../setup/api.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { makeKey, makeMember, makeOrganization } from '../setup/organization.ts';
+import { asAdmin, endOpenRuns, memoryErp, type SyncWorld, syncWorld } from '../sync/fixture.ts';
+import { type Operator, operatorOf } from './fixture.ts';
+
+let database: TestDatabase;
+let operator: Operator;
+let app: Express;
+let organization: { id: string; slug: string; ownerId: string };
+const operators: Operator[] = [];
+const key = (id: string) => ({ id, bytes: randomBytes(32) });
+const withKeys = (keyring: ReturnType<typeof openKeyring>): Operator => {
+  const made = operatorOf({ ...database.ctx, keyring }, database.address);
+  operators.push(made);
+  return made;
+};
+
+beforeAll(async () => {
+  database = await testDatabase();
+  operator = withKeys(database.ctx.keyring);
+  app = createApp(database.ctx);
+  organization = await makeOrganization(database.ctx, { ownerEmail: 'ada@example.test' });
+});
+afterEach(() => endOpenRuns(database));
+afterAll(async () => {
+  for (const one of operators) await one.close();
+  await database.close();
+});
+
+const audited = (organizationId: string, action: string): Promise<{ credential_kind: string; changes: Record<string, unknown> }[]> =>
+  inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
+    tx('audit_log').where({ action }).orderBy('id').select('credential_kind', 'changes'),
+  );
+
+describe('commands', () => {
+  it('say what they take, each option in words', () => {
+    expect(new Set(commands.map(({ name }) => name)).size).toBe(commands.length);
+    for (const command of commands) {
+      const help = helpOf(command);
+      expect(help).toContain(`npm run admin -- ${command.name}`);
+      for (const [name, schema] of Object.entries(command.given.shape)) expect(schema.description, `${command.name} ${name}`).toBeTruthy();
+    }
+    const issue = commands.find(({ name }) => name === 'issue-key');
+    expect(issue && helpOf(issue)).toMatch(/--organization <slug or id> {2,}the organization\n.*\n.*\n {2}\[--permissions <read,write>\]/);
+  });
+
+  it.each([
+    ['issue-key', ['--name', 'x'], /--organization <slug or id> is missing\n--user <address> is missing/],
+    ['issue-key', ['--name', 'x', '--colour', 'red'], /--colour/],
+    ['list-runs', ['--idle', 'soon'], /--idle <minutes>\]: must be a whole number of minutes/],
+    ['list-runs', ['now'], /"now" has no meaning here/],
+    ['release-run', [], /<run id> is missing/],
+    ['release-run', ['x'], /<run id>: must be a UUID/],
+    ['finish-restore', ['--since', 'yesterday'], /--since <instant>\]: must be an RFC 3339 instant/],
+  ])('%s %j is refused in words', (name, args, words) => {
+    const command = commands.find((candidate) => candidate.name === name);
+    const read = () => command && readGiven(command, args);
+    expect(read).toThrow(BadArguments);
+    expect(read).toThrow(words);
+  });
+
+  it('show rows in columns', () => {
+    expect(
+      textTable([
+        { name: 'a', rows: 5 },
+        { name: 'bcdef', rows: 12 },
+      ]),
+    ).toBe('name   rows\na         5\nbcdef    12');
+    expect(textTable([])).toBe('');
+  });
+});
+
+describe('issue-key', () => {
+  it('makes a key that does what its member may, and no more than its scopes', async () => {
+    const viewer = await makeMember(database.ctx, organization.id, 'viewer');
+    const made = await operator.run(
+      'issue-key',
+      '--organization',
+      organization.slug,
+      '--user',
+      'ADA@example.test',
+      '--name',
+      'Rescue',
+      '--permissions',
+      'write',
+    );
+    const api = apiOf(app, String(made.json['secret']));
+    expect((await api('get', '/whoami')).body.user.email).toBe('ada@example.test');
+    expect((await api('post', '/teams', { name: 'Made by it' })).status).toBe(201);
+    const kept = await operator.run(
+      'issue-key',
+      '--organization',
+      organization.id,
+      '--user',
+      viewer.email,
+      '--name',
+      'Kept',
+      '--resources',
+      'invoices',
+      '--expires',
+      '2100-01-01T00:00:00Z',
+    );
+    expect((await apiOf(app, String(kept.json['secret']))('get', '/teams')).status).toBe(403);
+    expect(await audited(organization.id, 'api-key.create')).toMatchObject([
+      { credential_kind: 'operator', changes: { name: 'Rescue', scopes: { permissions: ['write'] } } },
+      { changes: { name: 'Kept', expiresAt: '2100-01-01T00:00:00.000Z' } },
+    ]);
+    expect(JSON.stringify(await audited(organization.id, 'api-key.create'))).not.toContain(made.json['secret']);
+  });
+
+  it('refuses who is no member, and what makes no sense', async () => {
+    const stranger = await makeOrganization(database.ctx, { ownerEmail: 'eve@example.test' });
+    const issue = (...more: string[]) => operator.run('issue-key', '--organization', organization.slug, '--name', 'x', ...more);
+    await expect(issue('--user', 'eve@example.test')).rejects.toThrow(`eve@example.test is no member of`);
+    await expect(operator.run('issue-key', '--organization', 'none', '--user', 'a@b.test', '--name', 'x')).rejects.toThrow(
+      'no organization none',
+    );
+    await expect(issue('--user', 'ada@example.test', '--permissions', 'all')).rejects.toThrow('permissions');
+    await expect(issue('--user', 'ada@example.test', '--versions', 'v7')).rejects.toThrow('versions that do not exist');
+    await expect(issue('--user', 'ada@example.test', '--expires', '2001-01-01T00:00:00Z')).rejects.toThrow('expired');
+    expect(stranger.slug).not.toBe(organization.slug);
+  });
+});
+
+describe('organizations', () => {
+  it('lists everyone, with members and keys', async () => {
+    await makeKey(database.ctx, organization.id);
+    const { json, text } = await operator.run('organizations');
+    expect(json).toEqual(expect.arrayContaining([expect.objectContaining({ id: organization.id, members: 2, syncs: 0, records: null })]));
+    expect(text).toContain(organization.slug);
+  });
+});
+
+const words = layoutMail({ title: 'Hello', paragraphs: ['Words'] });
+/** A mail with a shared attachment; its id. */
+const mailBy = (tenant: TenantCtx): Promise<string> =>
+  inTransaction(tenant, async (tx) => {
+    const content = randomBytes(100);
+    const sharedAttachmentId = await storeAttachment(tx, tenant, { filename: 'a.bin', contentType: 'application/octet-stream', content });
+    return enqueueMail(tx, tenant, { kind: 'test', to: { address: 'a@b.test' }, subject: 'x', ...words, sharedAttachmentId });
+  });
+
+describe('rotate-encryption-key', () => {
+  const [old, fresh, lost] = [key('old'), key('new'), key('lost')];
+  const mails: string[] = [];
+  let rotating: Operator;
+
+  /** Values of the organization in every sealed column, as the service seals them. */
+  async function sealEverything(organizationId: string, keyring: TenantCtx['keyring']): Promise<void> {
+    const tenant: TenantCtx = { ...database.ctx, organizationId, keyring };
+    const api = apiOf(createApp(tenant), (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret);
+    const tba = { method: 'tba', consumerKey: 'ck', tokenId: 'ti', consumerSecret: 'cs', tokenSecret: 'ts' };
+    expect((await api('put', '/netsuite/connection', { accountId: '1234567', authentication: tba })).status).toBe(200);
+    for (let slot = 1; slot <= 2; slot += 1) expect((await api('post', '/netsuite/connection/certificate')).status).toBe(201);
+    const id = newId();
+    const account = { ...sealSecrets(tenant, id, { secretKey: 'sk', webhookSecret: 'ws' }), id, provider: 'stripe' };
+    await inTransaction(tenant, (tx) => tx('pay_accounts').insert({ ...account, organization_id: organizationId }));
+    const amount = { amountMinor: 1n, currency: 'GBP' };
+    const addresses = { successUrl: 'https://a.test', cancelUrl: 'https://a.test', expiresAt: new Date('2100-01-01') };
+    const provider = await sandbox.open(tenant, { id, secrets: {}, publicUrl: 'https://b.test' });
+    const order = { checkoutId: newId(), paymentId: newId(), amount, title: 'x', items: [], ...addresses };
+    await provider.createCheckout(order, new AbortController().signal);
+  }
+  const counted = async () =>
+    (await rotating.run('rotate-encryption-key', '--dry-run')).json['left'] as { column: string; keyId: string; values: number }[];
+  const sum = (left: { values: number }[]) => left.reduce((total, { values }) => total + values, 0);
+
+  it('closes every sealed value anew while mail is queued and sent, and counts what it did', async () => {
+    const other = await makeOrganization(database.ctx);
+    await sealEverything(organization.id, openKeyring([old]));
+    for (const organizationId of [organization.id, other.id])
+      for (let sent = 0; sent < 12; sent += 1) mails.push(await mailBy({ ...database.ctx, organizationId, keyring: openKeyring([old]) }));
+    rotating = withKeys(openKeyring([fresh, old]));
+    const before = await counted();
+    expect([new Set(before.map(({ column }) => column)).size, new Set(before.map(({ keyId }) => keyId))]).toEqual([
+      sealedColumns.length,
+      new Set(['old']),
+    ]);
+    const serving: TenantCtx = { ...database.ctx, organizationId: other.id, keyring: openKeyring([fresh, old]) };
+    const beside = async () => {
+      for (let sent = 0; sent < 10; sent += 1) {
+        mails.push(await mailBy(serving));
+        await inTransaction(serving, (tx) =>
+          tx('outgoing_mails')
+            .where({ id: mails[12 + sent] })
+            .update({ status: 'sent', body: null }),
+        );
+      }
+    };
+    const [rotated] = await Promise.all([rotating.run('rotate-encryption-key'), beside()]);
+    expect(rotated).toMatchObject({ left: false, json: { key: 'new', left: [], unlisted: [] } });
+    const closed = Number(rotated.json['closed']);
+    expect(closed).toBeGreaterThanOrEqual(sum(before) - 10);
+    expect(closed).toBeLessThanOrEqual(sum(before));
+    const traces = await Promise.all([organization.id, other.id].map((id) => audited(id, 'encryption-key.rotate')));
+    const told = traces.flat().map(({ changes }) => Number(changes['values']));
+    expect([traces.map((rows) => rows.length), told.reduce((a, b) => a + b, 0)]).toEqual([[1, 1], closed]);
+  });
+
+  it('leaves nothing that needs the old key', async () => {
+    const only = openKeyring([fresh]);
+    const { rows, attachments } = await asAdmin(database, async (admin) => ({
+      rows: await admin('outgoing_mails').whereNotNull('body').select<Parameters<typeof openMail>[1][]>('*'),
+      attachments: await admin('mail_attachments').select<NonNullable<Parameters<typeof openMail>[2]>[]>('*'),
+    }));
+    expect(rows).toHaveLength(24);
+    for (const row of rows) {
+      const shared = attachments.find(({ id }) => id === row.attachment_id);
+      expect((await openMail({ keyring: only }, row, shared)).attachments).toHaveLength(1);
+      await expect(openMail({ keyring: openKeyring([old]) }, row, shared)).rejects.toThrow(UnreadableBox);
+    }
+    expect((await withKeys(only).run('verify-restore')).json).toMatchObject({ problems: [], sealed: { unreadable: {} } });
+  });
+
+  it('given again it does nothing; what a process with the old key in front wrote meanwhile it closes', async () => {
+    expect((await rotating.run('rotate-encryption-key')).json).toMatchObject({ closed: 0, left: [] });
+    mails.push(await mailBy({ ...database.ctx, organizationId: organization.id, keyring: openKeyring([old, fresh]) }));
+    expect(sum(await counted())).toBe(2);
+    expect((await rotating.run('rotate-encryption-key')).json).toMatchObject({ closed: 2, left: [] });
+  });
+
+  it('tells what it can not open, and sealed values where it expects none', async () => {
+    await mailBy({ ...database.ctx, organizationId: organization.id, keyring: openKeyring([lost]) });
+    const impostor = { id: 'old', bytes: randomBytes(32) };
+    await mailBy({ ...database.ctx, organizationId: organization.id, keyring: openKeyring([impostor]) });
+    await inTransaction({ db: database.ctx.db, organizationId: organization.id }, (tx) =>
+      tx('roles')
+        .where({ name: 'viewer' })
+        .update({ description: `see ${openKeyring([old]).seal('x', 'y')}` }),
+    );
+    const { json, text, left } = await rotating.run('rotate-encryption-key');
+    expect(left).toBe(true);
+    expect(json).toMatchObject({ closed: 0, unlisted: ['roles.description'] });
+    expect((json['left'] as { keyId: string }[]).map(({ keyId }) => keyId).sort()).toEqual(['lost', 'lost', 'old', 'old']);
+    for (const said of ['ENCRYPTION_KEY does not name: lost', 'Still under old', 'expects none: roles.description'])
+      expect(text).toContain(said);
+    const verified = await rotating.run('verify-restore');
+    expect([verified.left, verified.json['problems']]).toEqual([
+      true,
+      expect.arrayContaining(["outgoing_mails.body under lost: 1 sealed values don't open"]),
+    ]);
+  });
+});
+
+const runs = (world: SyncWorld) =>
+  operator
+    .run('list-runs')
+    .then(({ json }) =>
+      (json as unknown as { id: string; organizationId: string; stuck: string | null }[]).filter(
+        ({ organizationId }) => organizationId === world.organizationId,
+      ),
+    );
+const aging = (world: SyncWorld, id: string, change: string) =>
+  asAdmin(database, (admin) => admin.raw(`update sync_runs set ${change} where id = ?`, [id])).then(() => runs(world));
+
+describe('list-runs', () => {
+  const fine: OpenRun = {
+    status: 'running',
+    lease_owner: 'w',
+    queued_for: 999_999,
+    unleased_for: -10,
+    due_for: null,
+    without_page_for: 5,
+    behind: false,
+  };
+  it.each<[string, Partial<OpenRun>, RegExp | null]>([
+    ['held and writing', {}, null],
+    ['just begun', { without_page_for: null }, null],
+    ['held and silent', { without_page_for: 901 }, /w holds it/],
+    ['lease just over', { unleased_for: 5 }, null],
+    ['lease long over', { unleased_for: 61 }, /worker is gone/],
+    ['publishing, lease long over', { status: 'publishing', unleased_for: 61 }, /worker is gone/],
+    ['waiting', { status: 'waiting', unleased_for: null, due_for: -500, without_page_for: 5_000 }, null],
+    ['waiting, long due', { status: 'waiting', unleased_for: null, due_for: 61 }, /wait is over/],
+    ['queued behind another', { status: 'queued', unleased_for: null, behind: true }, null],
+    ['queued, nobody comes', { status: 'queued', unleased_for: null }, /no worker takes it/],
+    ['queued just now', { status: 'queued', unleased_for: null, queued_for: 3 }, null],
+  ])('%s', (_, change, why) => {
+    const said = whyStuck({ ...fine, ...change }, 900);
+    if (why === null) expect(said).toBeNull();
+    else expect(said).toMatch(why);
+  });
+
+  it('reads them by the database clock, and with --stuck shows those alone', async () => {
+    const world = await syncWorld(database.ctx, memoryErp());
+    const id = await world.queue();
+    expect(await runs(world)).toMatchObject([{ id, status: 'queued', stuck: null }]);
+    await world.claim();
+    expect(await aging(world, id, "lease_until = now() - interval '2 minutes'")).toMatchObject([
+      { stuck: 'its worker is gone, and no other takes it' },
+    ]);
+    const { json, text } = await operator.run('list-runs', '--stuck');
+    expect(json).toMatchObject([{ id, worker: 'test' }]);
+    expect(text).toContain('its worker is gone');
+    await aging(world, id, "lease_until = now() + interval '2 minutes'");
+    expect((await operator.run('list-runs', '--stuck')).text).toBe('No run stands still.');
+  });
+});
+
+describe('release-run', () => {
+  it('takes the run from its worker, who writes nothing more, and another goes on with it', async () => {
+    const world = await syncWorld(database.ctx, memoryErp());
+    world.erp.put(1);
+    const id = await world.queue();
+    const held = await world.claim();
+    const released = await operator.run('release-run', id);
+    expect(released.json).toEqual({ id, before: 'running', after: 'released' });
+    expect(await renewLease(database.ctx, held, 60_000)).toMatchObject({ held: false });
+    expect(await moveRun(database.ctx, held, 'failed')).toBe(false);
+    expect(await world.drive(id)).toMatchObject({ status: 'succeeded', attempts_without_progress: 0 });
+    expect(await world.events(id)).toContain('released by an operator');
+    expect(await audited(world.organizationId, 'sync-run.release')).toMatchObject([
+      { credential_kind: 'operator', changes: { from: 'running' } },
+    ]);
+    await expect(operator.run('release-run', id)).rejects.toThrow('ended already');
+    await expect(operator.run('release-run', id, '--fail')).rejects.toThrow('ended already');
+    await expect(operator.run('release-run', newId())).rejects.toThrow('There is no run');
+  });
+
+  it('lets a waiting run go on at once, and refuses a queued one that nobody holds', async () => {
+    const world = await syncWorld(database.ctx, memoryErp());
+    const id = await world.queue();
+    await expect(operator.run('release-run', id)).rejects.toThrow('nobody holds it');
+    const lease = await world.claim();
+    await moveRun(database.ctx, lease, 'waiting', { delayMs: 3_600_000 });
+    expect((await operator.run('release-run', id)).json).toMatchObject({ before: 'waiting', after: 'released' });
+    expect((await world.claim()).runId).toBe(id);
+  });
+
+  it('--fail ends it amid its reading: nothing of it stays, and its worker leaves it alone', async () => {
+    const world = await syncWorld(
+      { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 2 } } },
+      memoryErp(),
+    );
+    for (let id = 1; id <= 6; id += 1) world.erp.put(id);
+    await world.sync();
+    world.erp.put(7);
+    const id = await world.queue();
+    let ending: ReturnType<Operator['run']> | undefined;
+    world.erp.onCall = async ({ operation, afterId }) => {
+      if (operation === 'readPage' && afterId === '4') await (ending ??= operator.run('release-run', id, '--fail'));
+    };
+    await world.work(await world.claim());
+    expect((await ending)?.json).toEqual({ id, before: 'running', after: 'failed' });
+    expect(await world.row(id)).toMatchObject({ status: 'failed', error: { code: 'ENDED_BY_OPERATOR' } });
+    expect([await world.staged(), (await world.rows()).length]).toEqual([0, 6]);
+    world.erp.onCall = () => undefined;
+    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 1 } });
+  });
+
+  it('--fail ends a queued run, and a run that was published before it could say so ends as what it was', async () => {
+    const world = await syncWorld(database.ctx, memoryErp());
+    world.erp.put(1);
+    const queued = await world.queue();
+    expect((await operator.run('release-run', queued, '--fail')).json).toMatchObject({ after: 'failed' });
+    const { id } = await world.sync();
+    await aging(world, id, "status = 'publishing', finished_at = null, counts = null, lease_until = now() - interval '1 hour'");
+    expect((await operator.run('release-run', id, '--fail')).json).toMatchObject({ before: 'publishing', after: 'succeeded' });
+    expect(await world.row(id)).toMatchObject({ counts: { inserted: 1 } });
+  });
+});

@@ -1,0 +1,341 @@
+// A backup is taken, the world goes on, the server is lost, and the backup is put in its place: nothing that anyone holds of the time
+// after it is taken for what is there now, and after the next sync everything is as it ought to be.
+import { randomBytes } from 'node:crypto';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { newId } from '../../src/core/id.ts';
+import { openDb, openKnex } from '../../src/db/connect.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { enqueueMail, layoutMail } from '../../src/mail/index.ts';
+import { dueSlot } from '../../src/sync/index.ts';
+import { claimRun } from '../../src/sync/runs.store.ts';
+import { clearEndedRuns, workOn } from '../../src/sync/worker.ts';
+import { callerOf, publicApp, publishVersion } from '../public/fixture.ts';
+import { apiOf } from '../setup/api.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { makeKey, makeSession } from '../setup/organization.ts';
+import { addConfig, datedFields, memoryErp, noSignal, type SyncWorld, syncWorld } from '../sync/fixture.ts';
+import { type Operator, operatorOf } from './fixture.ts';
+
+const endpoint = { name: 'things', recordType: 'thing', fields: ['name', 'total'].map((name) => ({ name, source: name })) };
+const hours = (count: number): Date => new Date(Date.UTC(2026, 4, 1, count));
+
+let database: TestDatabase;
+let world: SyncWorld;
+let secret: string;
+let session: { headers: Record<string, string> };
+const subscriptionId = newId();
+
+/** The backup in the place of the lost server. */
+let backup: { name: string; ctx: Ctx; operator: Operator; close(): Promise<void> };
+type Held = { tag: string; token: string; description: string; descriptionTag: string };
+let atBackup: Held;
+let later: Held;
+let earlierReport: string;
+
+/** One for each database, as a process that goes on serving: what it remembers is put to the test as well. */
+const apps = new Map<Ctx, ReturnType<typeof publicApp>>();
+const appOf = (ctx: Ctx) => {
+  const app = apps.get(ctx) ?? publicApp(ctx);
+  apps.set(ctx, app);
+  return app;
+};
+const getFrom = (ctx: Ctx) => callerOf(appOf(ctx), { secret, organizationId: world.organizationId });
+async function hold(ctx: Ctx): Promise<Held> {
+  const get = getFrom(ctx);
+  const list = await get('/v1/things').expect(200);
+  const described = await get('/openapi/v1').expect(200);
+  return {
+    tag: list.headers['etag'] ?? '',
+    token: (await get('/v1/things/changes').expect(200)).body.next,
+    description: described.text,
+    descriptionTag: described.headers['etag'] ?? '',
+  };
+}
+const names = async (ctx: Ctx): Promise<string[]> =>
+  (await getFrom(ctx)('/v1/things').expect(200)).body.data.map(({ name }: { name: string }) => name);
+
+/** Copies the database as it is; whoever is connected comes back by himself. */
+async function saveDatabase(): Promise<string> {
+  const name = `backup_${randomBytes(6).toString('hex')}`;
+  const admin = openKnex(inject('pg'), null, 1);
+  try {
+    await admin.raw('select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = ?', [database.address.database]);
+    await admin.raw(`create database ${name} template ${database.address.database}`);
+  } finally {
+    await admin.destroy();
+  }
+  return name;
+}
+
+async function openBackup(name: string): Promise<typeof backup> {
+  const address = { ...database.address, database: name };
+  const db = openDb(address, address, { control: 4, data: 4 }, 5_000);
+  const ctx: Ctx = { ...database.ctx, db };
+  const operator = operatorOf(ctx, address);
+  const close = async () => {
+    await operator.close();
+    await db.close();
+    const admin = openKnex(inject('pg'), null, 1);
+    await admin.raw(`drop database ${name} with (force)`).finally(() => admin.destroy());
+  };
+  return { name, ctx, operator, close };
+}
+
+const inBackup = <T>(work: Parameters<typeof inTransaction<T>>[1]): Promise<T> =>
+  inTransaction({ db: backup.ctx.db, organizationId: world.organizationId }, work);
+
+/** Everything that may be under way when a backup is taken. */
+async function leaveUnfinished(): Promise<void> {
+  const { organizationId, tenant, ctx } = world;
+  const own = { organization_id: organizationId };
+  const { user_id: userId } = await inTransaction(tenant, (tx) => tx('memberships').first('user_id'));
+  session = await makeSession(ctx, userId, organizationId);
+  await inTransaction(tenant, async (tx) => {
+    await enqueueMail(tx, tenant, {
+      kind: 'test',
+      to: { address: 'a@b.test' },
+      subject: 'x',
+      ...layoutMail({ title: 'x', paragraphs: ['x'] }),
+    });
+    const request = { ...own, credential_id: 'x', route_id: 'x', request_hash: Buffer.from('x') };
+    await tx('idempotency_keys').insert({ ...request, key: 'begun', locked_until: tx.raw("now() + interval '5 minutes'") });
+    await tx('idempotency_keys').insert({ ...request, key: 'written', locked_until: tx.raw("now() + interval '5 minutes'"), done: '{}' });
+    await tx('idempotency_keys').insert({ ...request, key: 'answered', status: 201, body: '{}' });
+    const viewId = newId();
+    await tx('views').insert({
+      ...own,
+      id: viewId,
+      name: 'x',
+      owner_id: userId,
+      record_type: 'thing',
+      columns: ['name'],
+      visibility: 'private',
+    });
+    await tx('subscriptions').insert({
+      ...own,
+      id: subscriptionId,
+      view_id: viewId,
+      owner_id: userId,
+      schedule: '* * * * *',
+      timezone: 'UTC',
+      format: 'csv',
+      scheduled_since: '2026-01-01',
+    });
+    await tx('subscription_slots').insert({ ...own, id: newId(), subscription_id: subscriptionId, trigger: 'manual', slot: new Date() });
+  });
+  // A second record type, amid its first read, and a third that waits to be claimed.
+  await addConfig(ctx, organizationId, { recordType: 'paused' });
+  await inTransaction(tenant, (tx) =>
+    tx('sync_configs').where({ record_type: 'paused' }).update({ paused_reason: '{"code":"x","message":"x","fix":"x"}' }),
+  );
+  await world.queue('incremental');
+  world.erp.onCall = ({ operation }) => {
+    if (operation === 'listIds') throw Object.assign(new Error('cut'), { code: 'ECONNRESET' });
+  };
+  await world.work(await world.claim());
+  world.erp.onCall = () => undefined;
+}
+
+beforeAll(async () => {
+  database = await testDatabase({ settings: { trustMs: 0 } });
+  world = await syncWorld(database.ctx, memoryErp(datedFields));
+  const { erp } = world;
+  erp.at = hours(0);
+  erp.deleted = null;
+  for (let id = 1; id <= 4; id += 1) erp.put(id);
+  await world.sync();
+  await publishVersion(world.ctx, world.organizationId, { endpoints: [endpoint] });
+  ({ secret } = await makeKey(world.ctx, world.organizationId));
+  erp.at = hours(1);
+  atBackup = await hold(world.ctx);
+  await leaveUnfinished();
+  const operator = operatorOf(world.ctx, database.address);
+  earlierReport = path.join(tmpdir(), `portal-report-${randomBytes(6).toString('hex')}.json`);
+  await writeFile(earlierReport, JSON.stringify((await operator.run('verify-restore')).json));
+  const name = await saveDatabase();
+  // From here on what is written is lost.
+  erp.at = hours(2);
+  erp.put(1, { name: 'edited after the backup' });
+  await world.sync('incremental');
+  later = await hold(world.ctx);
+  erp.records.delete('2');
+  erp.put(5, { name: 'made after the backup' });
+  erp.at = hours(3);
+  await operator.close();
+  backup = await openBackup(name);
+});
+afterAll(async () => {
+  await rm(earlierReport, { force: true });
+  await backup.close();
+  await database.close();
+});
+
+describe('a backup without finish-restore', () => {
+  it('takes what it gave before for what it gives now: therefore the command', async () => {
+    const get = getFrom(backup.ctx);
+    expect((await get('/v1/things', { 'if-none-match': atBackup.tag })).status).toBe(304);
+    await get(`/v1/things/changes?since=${atBackup.token}`).expect(200);
+  });
+});
+
+describe('finish-restore', () => {
+  let finished: Awaited<ReturnType<Operator['run']>>;
+  beforeAll(async () => {
+    finished = await backup.operator.run('finish-restore', '--stopped', '2026-03-02T09:58:30Z');
+  });
+
+  it('says what it did, and finds the database whole', async () => {
+    expect(finished.left).toBe(false);
+    expect(finished.json).toMatchObject({
+      sessions: 1,
+      requests: 2,
+      organizations: [{ tables: 1, mails: 1, slots: 1, runs: { cancelled: 1, released: 0, queued: 1 } }],
+      verified: {
+        problems: [],
+        organizations: [{ tables: [{ recordType: 'thing', rows: 4, counted: 4 }], versions: [{ version: 'v1' }] }],
+      },
+    });
+    const rows = await inBackup((tx) => tx('audit_log').where({ action: 'restore.finish' }).select('credential_kind'));
+    expect(rows).toEqual([{ credential_kind: 'operator' }]);
+    const compared = await backup.operator.run('verify-restore', '--against', earlierReport);
+    expect([compared.left, compared.json['problems']]).toEqual([false, []]);
+  });
+
+  it('no entity tag fits any more, and change tokens say that one begins again', async () => {
+    const get = getFrom(backup.ctx);
+    for (const { tag, token } of [atBackup, later]) {
+      const list = await get('/v1/things', { 'if-none-match': tag });
+      expect(list.status).toBe(200);
+      expect(list.headers['etag']).not.toBe(tag);
+      const changes = await get(`/v1/things/changes?since=${token}`);
+      expect([changes.status, changes.body.error.details[0].code]).toEqual([410, 'token_expired']);
+    }
+    expect(await names(backup.ctx)).toEqual(['name 1', 'name 2', 'name 3', 'name 4']);
+  });
+
+  it('keys go on, and a published version says the same bytes under the same tag', async () => {
+    const now = await hold(backup.ctx);
+    expect(now.description).toBe(atBackup.description);
+    expect(now.descriptionTag).toBe(atBackup.descriptionTag);
+  });
+
+  it('sessions have ended, and labels of lost versions are not given again', async () => {
+    const app = createApp(backup.ctx);
+    expect((await apiOf(app, null)('get', '/whoami', undefined, session.headers)).status).toBe(401);
+    const key = await makeKey(backup.ctx, world.organizationId, { permissions: ['write'] });
+    const draft = await apiOf(app, key.secret)('post', '/api-schema', { endpoints: [endpoint] });
+    expect([draft.status, draft.body.version]).toEqual([201, 'v11']);
+  });
+
+  it('what was unsent is not sent, begun requests are free, answered ones are kept', async () => {
+    const state = await inBackup(async (tx) => ({
+      mails: await tx('outgoing_mails').pluck('status'),
+      slots: await tx('subscription_slots').pluck('status'),
+      requests: await tx('idempotency_keys').whereRaw("route_id = 'x' and locked_until > now() is not true").orderBy('key').pluck('key'),
+    }));
+    expect(state).toEqual({ mails: ['unknown'], slots: ['failed'], requests: ['answered', 'written'] });
+  });
+
+  it('subscriptions catch up on what came due after the stop, and on nothing before it', async () => {
+    const [row] = await inBackup((tx) => tx('subscriptions').select<{ schedule: string; timezone: string; scheduled_since: Date }[]>('*'));
+    const due = (at: string) =>
+      row && dueSlot({ schedule: row.schedule, timezone: row.timezone, lastSlot: null, since: row.scheduled_since }, new Date(at));
+    expect(due('2026-03-02T09:58:40Z')).toBeNull();
+    expect(due('2026-03-02T10:30:10Z')).toEqual(new Date('2026-03-02T10:30:00Z'));
+  });
+
+  it('the next run compares everything: changes, additions and a deletion that no list tells', async () => {
+    await clearEndedRuns(backup.ctx);
+    const { rows } = await backup.ctx.db.data.query(`select run_id from ${world.schema}.run_state where outcome is null`);
+    expect(rows).toEqual([]);
+    await inBackup((tx) => tx('sync_configs').where({ record_type: 'thing' }).update({ mode: 'incremental' }));
+    const lease = await claimRun(backup.ctx, 'test', 60_000);
+    expect(await claimRun(backup.ctx, 'test', 60_000)).toBeUndefined();
+    if (lease === undefined) throw new Error('nothing was queued');
+    await workOn(backup.ctx, lease, noSignal, async () => world.erp.connector);
+    const run = await inBackup((tx) => tx('sync_runs').where({ id: lease.runId }).first());
+    expect(run).toMatchObject({ status: 'succeeded', counts: { inserted: 1, updated: 1, deleted: 1 } });
+    expect(await names(backup.ctx)).toEqual(['edited after the backup', 'name 3', 'name 4', 'made after the backup']);
+  });
+
+  it('leaves alone what began after --since', async () => {
+    const tenant = { ...backup.ctx, organizationId: world.organizationId };
+    const since = new Date();
+    await inBackup((tx) =>
+      enqueueMail(tx, tenant, {
+        kind: 'test',
+        to: { address: 'a@b.test' },
+        subject: 'y',
+        ...layoutMail({ title: 'y', paragraphs: ['y'] }),
+      }),
+    );
+    const again = await backup.operator.run('finish-restore', '--since', since.toISOString(), '--skip-versions', '0');
+    expect(again.json).toMatchObject({ organizations: [{ mails: 0, slots: 0, runs: { queued: 1 } }] });
+    expect(await inBackup((tx) => tx('outgoing_mails').where({ subject: 'y' }).pluck('status'))).toEqual(['queued']);
+    await expect(backup.operator.run('finish-restore', '--since', '2999-01-01T00:00:00Z')).rejects.toThrow('in the past');
+  });
+
+  it('a run that was being published is published, and a full one follows it', async () => {
+    const found = await inBackup(async (tx) => {
+      await tx('sync_runs').where({ status: 'queued' }).delete();
+      const [run] = await tx('sync_runs')
+        .where({ status: 'succeeded' })
+        .orderBy('queued_at', 'desc')
+        .limit(1)
+        .select<{ id: string; lease_epoch: number }[]>('*');
+      await tx('sync_runs')
+        .where({ id: run?.id })
+        .update({
+          status: 'publishing',
+          finished_at: null,
+          counts: null,
+          lease_owner: 'lost',
+          lease_until: tx.raw("now() + interval '1 hour'"),
+        });
+      return run;
+    });
+    const { json } = await backup.operator.run('finish-restore');
+    expect(json).toMatchObject({ organizations: [{ runs: { released: 1, cancelled: 0, queued: 1 } }] });
+    const lease = await claimRun(backup.ctx, 'test', 60_000);
+    expect(lease).toMatchObject({ runId: found?.id, epoch: Number(found?.lease_epoch) + 2 });
+    if (lease !== undefined) await workOn(backup.ctx, lease, noSignal, () => Promise.reject(new Error('the ERP was asked')));
+    const runs = await inBackup((tx) =>
+      tx('sync_runs').whereIn('status', ['queued', 'succeeded']).orderBy('queued_at', 'desc').limit(2).select('mode', 'status', 'counts'),
+    );
+    expect(runs).toMatchObject([
+      { status: 'queued', mode: 'full' },
+      { status: 'succeeded', counts: { fetched: expect.any(Number) } },
+    ]);
+  });
+
+  it('verify-restore names records, tables and versions that are missing', async () => {
+    const report = JSON.parse(await readFile(earlierReport, 'utf8'));
+    const [organization] = report.organizations;
+    organization.versions = [
+      { version: 'v1', sha256: 'other' },
+      { version: 'v2', sha256: 'x' },
+    ];
+    await writeFile(
+      earlierReport,
+      JSON.stringify({ ...report, organizations: [organization, { ...organization, id: newId(), slug: 'lost' }] }),
+    );
+    await backup.ctx.db.data.query(`delete from ${world.schema}.thing_1 where id = 3`);
+    const { left, text, json } = await backup.operator.run('verify-restore', '--against', earlierReport);
+    expect(left).toBe(true);
+    const slug = organization.slug;
+    expect(json['problems']).toEqual([
+      `${slug} thing: 4 records are noted and 3 are there`,
+      `${slug} v1: its description is not the same`,
+      `${slug} v2: the version is gone`,
+      'lost: the organization is gone',
+    ]);
+    expect(text).toContain("What doesn't fit");
+    await backup.ctx.db.data.query(`drop table ${world.schema}.thing_1`);
+    expect((await backup.operator.run('verify-restore')).json['problems']).toEqual([`${slug} thing: its table is gone`]);
+  });
+});

@@ -1,0 +1,103 @@
+// Operators' commands as processes beside serving ones: an encryption key is exchanged without a pause, and a command that must not run
+// does nothing.
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { holdExclusive } from '../../src/db/exclusive.ts';
+import { publishVersion } from '../public/fixture.ts';
+import { apiOf } from '../setup/api.ts';
+import { makeKey } from '../setup/organization.ts';
+import { asAdmin, memoryErp, type SyncWorld, syncWorld } from '../sync/fixture.ts';
+import { type OpsDatabase, opsDatabase, type ServingProcess, startProcess, startServer } from './server-process.ts';
+
+const endpoint = { name: 'things', recordType: 'thing', fields: [{ name: 'name', source: 'name' }] };
+const [first, second] = ['first', 'second'].map((id) => `${id}:${randomBytes(32).toString('base64')}`) as [string, string];
+
+let database: OpsDatabase;
+let world: SyncWorld;
+let secret: string;
+const serving = new Set<ServingProcess>();
+
+beforeAll(async () => {
+  database = await opsDatabase();
+  world = await syncWorld(database.ctx, memoryErp());
+  world.erp.put(1);
+  await world.sync();
+  await publishVersion(database.ctx, world.organizationId, { endpoints: [endpoint] });
+  ({ secret } = await makeKey(database.ctx, world.organizationId, { permissions: ['write'] }));
+});
+afterAll(async () => {
+  for (const { child, ended } of serving) {
+    child.kill('SIGKILL');
+    await ended;
+  }
+  await database.close();
+});
+
+async function admin(keys: string, ...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const command = startProcess(database, ['admin', ...args], { ENCRYPTION_KEY: keys });
+  return { code: await command.ended, ...command.output() };
+}
+async function serve(keys: string): Promise<ServingProcess> {
+  const server = await startServer(database, { ENCRYPTION_KEY: keys, RATE_LIMIT_PER_MINUTE: '10000' });
+  serving.add(server);
+  return server;
+}
+async function stop(server: ServingProcess): Promise<void> {
+  server.child.kill('SIGTERM');
+  expect(await server.ended).toBe(0);
+  serving.delete(server);
+}
+const changes = ({ url }: ServingProcess, since: string | null) =>
+  fetch(`${url}/api/public/v1/things/changes${since === null ? '' : `?since=${since}`}`, {
+    headers: { authorization: `Bearer ${secret}`, 'x-tenant-id': world.organizationId },
+  });
+const tokenOf = async (server: ServingProcess): Promise<string> => ((await (await changes(server, null)).json()) as { next: string }).next;
+
+const connect = ({ url }: ServingProcess) =>
+  apiOf(url, secret)('put', '/netsuite/connection', {
+    accountId: '1234567',
+    authentication: { method: 'tba', consumerKey: 'ck', tokenId: 'ti', consumerSecret: 'cs', tokenSecret: 'ts' },
+  });
+
+describe('a new encryption key', () => {
+  it('comes in behind, goes in front, and takes everything over while a process serves', async () => {
+    const alone = await serve(first);
+    expect((await connect(alone)).status).toBe(200);
+    const token = await tokenOf(alone);
+    // Process by process: at each moment one serves, and each opens what the other closed.
+    const behind = await serve(`${first},${second}`);
+    await stop(alone);
+    const inFront = await serve(`${second},${first}`);
+    await stop(behind);
+    expect((await admin(second, 'rotate-encryption-key')).code).toBe(3);
+    const rotated = await admin(`${second},${first}`, 'rotate-encryption-key');
+    expect([rotated.code, rotated.stdout]).toEqual([
+      0,
+      expect.stringMatching(/^1 value closed anew under second\nNothing is left under first\. /),
+    ]);
+    expect((await changes(inFront, token)).status).toBe(200);
+    const young = await tokenOf(inFront);
+    const only = await serve(second);
+    await stop(inFront);
+    expect([(await changes(only, young)).status, (await changes(only, token)).status]).toEqual([200, 400]);
+    const verified = await admin(second, 'verify-restore', '--json');
+    expect([verified.code, JSON.parse(verified.stdout)]).toMatchObject([0, { sealed: { values: 1, unreadable: {} }, problems: [] }]);
+    expect((await connect(only)).status).toBe(200);
+    await stop(only);
+  });
+});
+
+describe('a command', () => {
+  it('is refused while another of its kind runs, and changes nothing in a database of another version', async () => {
+    const release = await holdExclusive(database.address, 'portal-service admin');
+    const late = await admin(second, 'rotate-encryption-key');
+    await release?.();
+    expect([late.code, late.stdout, late.stderr]).toEqual([1, '', 'Another command of this kind is running; wait for it to end\n']);
+    await asAdmin(database, (owner) => owner('knex_migrations').insert({ name: '9999_later.ts', batch: 99 }));
+    const newer = await admin(second, 'list-runs');
+    expect([newer.code, newer.stderr]).toEqual([1, expect.stringContaining('prepared by a newer version')]);
+    await asAdmin(database, (owner) => owner('knex_migrations').where('batch', 99).orWhere('name', 'like', '0024%').delete());
+    const older = await admin(second, 'organizations');
+    expect([older.code, older.stderr]).toEqual([1, expect.stringContaining('prepared by an older version')]);
+  });
+});

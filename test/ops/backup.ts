@@ -1,0 +1,58 @@
+// How a database is saved and put back, as docs/backup.md says: by copying a cluster that was stopped, and by the client programs of
+// PostgreSQL where those of the server's major version are on this machine.
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { openKnex } from '../../src/db/connect.ts';
+import { startEmbedded } from '../../src/db/embedded.ts';
+
+const run = promisify(execFile);
+
+/** Owners and rights stay as they are. The server must be stopped. */
+export const copyCluster = (from: string, to: string) => run('cp', ['-a', from, to]);
+
+export type Client = { readonly dump: string; readonly restore: string };
+
+/** The programs, or why there are none. */
+export async function findClient(major: string): Promise<Client | string> {
+  const found: string[] = [];
+  for (const folder of [`/usr/lib/postgresql/${major}/bin/`, `/usr/pgsql-${major}/bin/`, '']) {
+    const printed = await run(`${folder}pg_dump`, ['--version']).then(
+      ({ stdout }) => stdout,
+      () => undefined,
+    );
+    if (printed === undefined) continue;
+    if (/(\d+)\.\d+/.exec(printed)?.[1] === major) return { dump: `${folder}pg_dump`, restore: `${folder}pg_restore` };
+    found.push(printed.trim());
+  }
+  return `pg_dump of PostgreSQL ${major} is needed, and there is ${found.length === 0 ? 'none' : found.join(', ')}`;
+}
+
+type Connection = { readonly host: string; readonly port: number; readonly user: string };
+const addressed = ({ host, port, user }: Connection): string[] => ['-h', host, '-p', String(port), '-U', user, '-d', 'portal'];
+
+export const dumpDatabase = ({ dump }: Client, from: Connection, file: string) => run(dump, [...addressed(from), '-Fc', '-f', file]);
+
+/** Into an empty server of its own, made in the data directory `to`. */
+export async function restoreDump({ restore }: Client, file: string, to: string): Promise<void> {
+  const server = await startEmbedded(to);
+  try {
+    const admin = openKnex(server.connection, null, 1);
+    try {
+      for (const role of ['portal_owner', 'portal_service', 'portal_simulator']) await admin.raw(`create role ${role} nologin noinherit`);
+      await admin.raw('create database portal');
+    } finally {
+      await admin.destroy();
+    }
+    await run(restore, [...addressed(server.connection), '--exit-on-error', file]);
+  } finally {
+    await server.stop();
+  }
+}
+
+export async function serverMajor(connection: Connection & { readonly database: string }): Promise<string> {
+  const admin = openKnex(connection, null, 1);
+  const { rows } = await admin
+    .raw<{ rows: { major: string }[] }>("select current_setting('server_version_num')::int / 10000 as major")
+    .finally(() => admin.destroy());
+  return String(rows[0]?.major);
+}

@@ -1,0 +1,125 @@
+// A process whose machine's clock is set hours ahead and hours back while it works. Time of day is the database's, so nothing moves.
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openKnex } from '../../src/db/connect.ts';
+import { base } from '../setup/api.ts';
+import { until } from '../setup/until.ts';
+import { type OpsDatabase, opsDatabase, type ServingProcess, startServer } from './server-process.ts';
+import { ask, type Company, connectCompany, type ErpSite, makeCompany, openErpSite, publish, sync } from './site.ts';
+
+const preload = fileURLToPath(new URL('./clock-preload.ts', import.meta.url));
+const hourMs = 3_600_000;
+
+let site: ErpSite;
+let database: OpsDatabase;
+let server: ServingProcess;
+let company: Company;
+let configs: Map<string, string>;
+let version: string;
+
+const setClock = async (offMs: number): Promise<void> => {
+  await writeFile(path.join(database.folder, 'clock'), String(offMs));
+  // The process says it by itself: an answer bears the date of its machine's clock.
+  await until(async () => {
+    const { headers } = await ask(`${server.url}${base}/openapi`);
+    const aheadMs = Date.parse(headers.get('date') ?? '') - Date.now() - offMs;
+    return Math.abs(aheadMs) < 60_000 ? true : undefined;
+  });
+};
+const asAdmin = async <T>(sql: string, bindings: readonly string[] = []): Promise<T[]> => {
+  const admin = openKnex(database.address, null, 1);
+  try {
+    return (await admin.raw<{ rows: T[] }>(sql, [...bindings])).rows;
+  } finally {
+    await admin.destroy();
+  }
+};
+
+beforeAll(async () => {
+  [site, database] = await Promise.all([openErpSite(), opsDatabase()]);
+  const clock = path.join(database.folder, 'clock');
+  await writeFile(clock, '0');
+  server = await startServer(database, {
+    ...site.environment,
+    NODE_OPTIONS: `--import=${preload}`,
+    CLOCK_FILE: clock,
+    SYNC_LEASE_SECONDS: '3',
+  });
+  company = await makeCompany(database.address);
+  configs = await connectCompany(company, server.url, site);
+  await sync(company, server.url, configs.get('invoice'));
+  await sync(company, server.url, configs.get('customer'));
+  version = await publish(company, server.url);
+});
+afterAll(async () => {
+  server?.child.kill('SIGKILL');
+  await server?.ended;
+  await company?.close();
+  await Promise.all([database?.close(), site?.close()]);
+});
+
+describe.each([
+  ['ahead', 5 * hourMs],
+  ['back', -5 * hourMs],
+])('a clock that is set five hours %s', (name, offMs) => {
+  it('leaves keys, sessions and what they end at as they were', async () => {
+    const session = await company.newSession();
+    const inAnHour = new Date(Date.now() + hourMs).toISOString();
+    const key = await company.call(server.url, 'post', '/api-keys', { name, expiresAt: inAnHour, scopes: { permissions: ['read'] } });
+    expect(key.status).toBe(201);
+    await setClock(offMs);
+    const whoami = (headers: Record<string, string>) => ask(`${server.url}${base}/whoami`, 'get', undefined, headers);
+    expect((await whoami(session.headers)).status).toBe(200);
+    expect((await whoami({ authorization: `Bearer ${key.body.secret}` })).status).toBe(200);
+    expect((await company.read(server.url, `/${version}/invoice`)).status).toBe(200);
+    // What lies an hour ahead still does; what lay an hour ago is past.
+    const make = (expiresAt: string) => company.call(server.url, 'post', '/api-keys', { name, expiresAt });
+    const anHourAgo = new Date(Date.now() - hourMs).toISOString();
+    expect((await Promise.all([make(inAnHour), make(anHourAgo)])).map(({ status }) => status)).toEqual([201, 422]);
+  });
+
+  it('counts sixty requests in the same minute, and says when it ends', async () => {
+    const { secret } = await company.newKey();
+    const call = () => ask(`${server.url}${base}/whoami`, 'get', undefined, { authorization: `Bearer ${secret}` });
+    const before = await Promise.all(Array.from({ length: 40 }, call));
+    await setClock(0);
+    const after = await Promise.all(Array.from({ length: 40 }, call));
+    await setClock(offMs);
+    const answers = [...before, ...after];
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(60);
+    for (const { status, headers } of answers) {
+      const seconds = Number(headers.get('retry-after') ?? 60);
+      if (status === 429) expect(seconds).toBeGreaterThan(0);
+      expect(seconds).toBeLessThanOrEqual(60);
+    }
+  });
+
+  it('starts a due run soon after the step, none of hours to come, and keeps its lease', async () => {
+    await setClock(0);
+    const id = configs.get('customer') ?? '';
+    const schedule = await company.call(server.url, 'patch', `/sync-configs/${id}`, { schedule: '0 * * * *' });
+    expect(schedule.status).toBe(200);
+    await asAdmin("delete from sync_runs where trigger = 'schedule'");
+    await asAdmin("update sync_configs set scheduled_since = now() - interval '2 hours' where id = ?", [id]);
+    const { promise: gate, resolve: letGo } = Promise.withResolvers<void>();
+    site.wire.begin((count) => (count < 3 ? Promise.resolve() : gate));
+    await setClock(offMs);
+    type Slot = { at: Date; hour: Date; status: string; attempt: number; held: boolean };
+    const slots = () =>
+      asAdmin<Slot>(
+        `select scheduled_for as at, date_trunc('hour', now()) as hour, status, attempt, lease_until > now() as held
+         from sync_runs where trigger = 'schedule'`,
+      );
+    await until(async () => ((await slots()).some(({ status }) => status === 'running') ? true : undefined));
+    await setClock(-offMs);
+    letGo();
+    const [slot, ...more] = await until(async () => {
+      const found = await slots();
+      return found.every(({ status }) => status === 'succeeded') ? found : undefined;
+    });
+    expect(more).toEqual([]);
+    expect(slot).toMatchObject({ at: slot?.hour, attempt: 1 });
+  });
+});

@@ -1,0 +1,200 @@
+// A server is lost and its backup put into an empty one, with the commands that docs/backup.md names, each in a process of its own.
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startEmbedded } from '../../src/db/embedded.ts';
+import { type Api, apiOf } from '../setup/api.ts';
+import { dataFolder, type Erp, startErp } from '../setup/erp.ts';
+import { leaveNothingBehind } from '../setup/last-will.ts';
+import { until } from '../setup/until.ts';
+import { type Client, copyCluster, dumpDatabase, findClient, restoreDump, serverMajor } from './backup.ts';
+import { type ServingProcess, startProcess, startServer } from './server-process.ts';
+
+type Held = {
+  readonly tag: string;
+  readonly token: string;
+  readonly description: Buffer;
+  readonly records: readonly { id: string }[];
+  readonly total: number;
+};
+
+let folder: string;
+let tidied: () => void;
+let erp: Erp;
+let environment: Record<string, string>;
+let organization: { id: string; slug: string; managementKey: string };
+let readerKey: string;
+let configId: string;
+/** Held by callers when the backup was taken, and when the server was lost. */
+let atBackup: Held;
+let atLoss: Held;
+let dumped: Client | string;
+const servers: ServingProcess[] = [];
+
+const place = (name: string) => ({ url: '', folder: path.join(folder, name) });
+const report = () => path.join(folder, 'report.json');
+const dumpFile = () => path.join(folder, 'portal.dump');
+
+async function serve(name: string): Promise<{ server: ServingProcess; api: Api }> {
+  const server = await startServer(place(name), environment);
+  servers.push(server);
+  return { server, api: apiOf(server.url, organization.managementKey) };
+}
+async function stop({ child, ended }: ServingProcess): Promise<void> {
+  child.kill('SIGTERM');
+  expect(await ended).toBe(0);
+}
+async function admin(name: string, ...args: string[]): Promise<{ code: number | null; json: Record<string, unknown> }> {
+  const command = startProcess(place(name), ['admin', ...args, '--json'], environment);
+  const code = await command.ended;
+  const { stdout, stderr } = command.output();
+  if (stdout === '') throw new Error(stderr);
+  return { code, json: JSON.parse(stdout) };
+}
+
+const publicly = ({ url }: ServingProcess, address: string, headers: Record<string, string> = {}) =>
+  fetch(`${url}/api/public${address}`, { headers: { authorization: `Bearer ${readerKey}`, 'x-tenant-id': organization.id, ...headers } });
+
+async function hold(server: ServingProcess): Promise<Held> {
+  const list = await publicly(server, '/v1/invoices?pageSize=100&sort=modified&order=desc');
+  expect(list.status).toBe(200);
+  const { data, pagination } = (await list.json()) as { data: { id: string }[]; pagination: { total: number } };
+  const { next } = (await (await publicly(server, '/v1/invoices/changes')).json()) as { next: string };
+  const description = Buffer.from(await (await publicly(server, '/openapi/v1')).arrayBuffer());
+  return { tag: list.headers.get('etag') ?? '', token: next, description, records: data, total: pagination.total };
+}
+
+async function synced(api: Api, runId: string): Promise<Record<string, unknown>> {
+  return until(async () => {
+    const { body } = await api('get', `/sync-runs/${runId}`);
+    if (['partial', 'failed', 'cancelled'].includes(body.status)) throw new Error(JSON.stringify(body));
+    return body.status === 'succeeded' ? body : undefined;
+  }, 100_000);
+}
+const sync = async (api: Api) => synced(api, (await api('post', `/sync-configs/${configId}/trigger`, {})).body.id);
+
+async function setUp(api: Api): Promise<void> {
+  await erp.connect(api);
+  expect((await api('post', '/netsuite/metadata/refresh')).status).toBe(200);
+  const config = await api('post', '/sync-configs', { name: 'invoices', recordType: 'invoice' });
+  configId = config.body.id;
+  await sync(api);
+  const fields = [
+    { name: 'number', source: 'tranid' },
+    { name: 'modified', source: 'lastmodifieddate' },
+    { name: 'due', source: 'foreignamountunpaid' },
+  ];
+  const draft = await api('post', '/api-schema', {
+    name: 'x',
+    endpoints: [{ name: 'invoices', recordType: 'invoice', fields, sorts: ['modified'] }],
+  });
+  expect([draft.status, draft.body]).toEqual([201, expect.anything()]);
+  expect((await api('post', `/api-schema/${draft.body.id}/publish`, { revision: draft.body.revision })).status).toBe(202);
+  await until(async () => ((await api('get', `/api-schema/${draft.body.id}`)).body.status === 'published' ? true : undefined));
+}
+
+/** From an empty folder to a backup, and on until the server is lost. */
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'portal-restore-'));
+  tidied = leaveNothingBehind(folder);
+  erp = await startErp(dataFolder, { replayFrom: '2011-08-29' });
+  environment = { ALLOWED_ERP_HOSTS: erp.host, ALLOW_PRIVATE_ERP_HOSTS: 'true', RATE_LIMIT_PER_MINUTE: '10000' };
+  organization = (await admin('lost', 'create-organization', '--name', 'Acme', '--owner-email', 'ada@example.test'))
+    .json as typeof organization;
+  const first = await serve('lost');
+  await setUp(first.api);
+  const issued = await admin(
+    'lost',
+    'issue-key',
+    '--organization',
+    organization.slug,
+    '--user',
+    'ada@example.test',
+    '--name',
+    'Reader',
+    '--versions',
+    'v1',
+  );
+  readerKey = String(issued.json['secret']);
+  atBackup = await hold(first.server);
+  const verified = await admin('lost', 'verify-restore');
+  expect(verified.code).toBe(0);
+  await writeFile(report(), JSON.stringify(verified.json));
+  await stop(first.server);
+  await copyCluster(place('lost').folder, place('copied').folder);
+  await saveByClient();
+  const again = await serve('lost');
+  await erp.account.advanceTo('2011-09-02');
+  expect(await sync(again.api)).toMatchObject({ counts: { fetched: expect.any(Number) } });
+  atLoss = await hold(again.server);
+  again.server.child.kill('SIGKILL');
+  await again.server.ended;
+}, 300_000);
+
+async function saveByClient(): Promise<void> {
+  const { connection, stop: leave } = await startEmbedded(place('lost').folder);
+  try {
+    dumped = await findClient(await serverMajor({ ...connection, database: 'postgres' }));
+    if (typeof dumped !== 'string') await dumpDatabase(dumped, connection, dumpFile());
+  } finally {
+    await leave();
+  }
+}
+
+afterAll(async () => {
+  for (const { child, ended } of servers) {
+    child.kill('SIGKILL');
+    await ended;
+  }
+  for (const name of ['lost', 'copied', ...(typeof dumped === 'object' ? ['dumped'] : [])])
+    await (await startEmbedded(place(name).folder)).stop();
+  await erp.stop();
+  await rm(folder, { recursive: true, force: true });
+  tidied();
+}, 120_000);
+
+/** What the specification promises of a restored service, and that it catches up with the ERP. */
+async function expectRestored(name: string): Promise<void> {
+  const finished = await admin(name, 'finish-restore');
+  expect(finished.code).toBe(0);
+  expect(finished.json).toMatchObject({
+    organizations: [{ slug: organization.slug, tables: 1, runs: { queued: 1 } }],
+    verified: { problems: [] },
+  });
+  expect(await admin(name, 'verify-restore', '--against', report())).toMatchObject({ code: 0, json: { problems: [] } });
+  const { server, api } = await serve(name);
+  const list = '/v1/invoices?pageSize=100&sort=modified&order=desc';
+  for (const { tag, token } of [atBackup, atLoss]) {
+    const answer = await publicly(server, list, { 'if-none-match': tag });
+    expect([answer.status, answer.headers.get('etag') === tag]).toEqual([200, false]);
+    const changes = await publicly(server, `/v1/invoices/changes?since=${token}`);
+    expect([changes.status, await changes.json()]).toMatchObject([410, { error: { details: [{ code: 'token_expired' }] } }]);
+  }
+  const [queued] = (await api('get', '/sync-runs?pageSize=1')).body.data;
+  const run = await synced(api, queued.id);
+  expect(run).toMatchObject({ trigger: 'manual' });
+  const after = await hold(server);
+  expect(after.description.equals(atBackup.description)).toBe(true);
+  expect([after.total, after.records]).toEqual([atLoss.total, atLoss.records]);
+  expect(after.total).toBeGreaterThan(atBackup.total);
+  expect([atBackup.tag, atLoss.tag]).not.toContain(after.tag);
+  await stop(server);
+}
+
+describe('a backup in an empty server', () => {
+  it('copied from a cluster that was stopped: keys, versions, tags and tokens behave as promised, and the ERP is caught up with', async () => {
+    await expectRestored('copied');
+  }, 200_000);
+
+  it('dumped and restored by the programs of PostgreSQL, where they are here', async () => {
+    if (typeof dumped === 'string') {
+      console.warn(`NOT RUN: a restore by pg_dump and pg_restore. ${dumped}.`);
+      expect(dumped).toMatch(/^pg_dump of PostgreSQL \d+ is needed/);
+      return;
+    }
+    await restoreDump(dumped, dumpFile(), place('dumped').folder);
+    await copyFile(path.join(place('lost').folder, 'encryption-key'), path.join(place('dumped').folder, 'encryption-key'));
+    await expectRestored('dumped');
+  }, 200_000);
+});

@@ -1,0 +1,183 @@
+// What the tests of whole processes stand on: a simulated ERP account that outlives the service's database, an organization, and
+// callers over HTTP who wait for a bounded time and note how long it took.
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Client } from 'pg';
+import { inject } from 'vitest';
+import { systemClock } from '../../src/core/clock.ts';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { openGuardedFetch } from '../../src/core/guarded-fetch.ts';
+import { openKeyring } from '../../src/core/keyring.ts';
+import { openLog } from '../../src/core/log.ts';
+import { type Address, openDb } from '../../src/db/connect.ts';
+import { writeAccountData } from '../chaos/account-data.ts';
+import { endpointsFor } from '../chaos/reader.ts';
+import { openWire, type Wire } from '../chaos/wire.ts';
+import { type Answer, base, type Method } from '../setup/api.ts';
+import { testSettings } from '../setup/database.ts';
+import { type Call, type Erp, startErp } from '../setup/erp.ts';
+import { makeKey, makeOrganization, makeSession } from '../setup/organization.ts';
+import { until } from '../setup/until.ts';
+
+export type Reply = Pick<Answer, 'status' | 'body'> & { readonly headers: Headers; readonly text: string; readonly ms: number };
+
+/** Longer than any answer may take. */
+export const patienceMs = 30_000;
+
+/** Rejects when there is no whole answer within the patience. */
+export async function ask(url: string, method: Method = 'get', body?: unknown, headers: Record<string, string> = {}): Promise<Reply> {
+  const startedMs = performance.now();
+  const response = await fetch(url, {
+    method: method.toUpperCase(),
+    headers: { ...headers, ...(body !== undefined && { 'content-type': 'application/json' }) },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+    signal: AbortSignal.timeout(patienceMs),
+  });
+  const text = await response.text();
+  const isJson = response.headers.get('content-type')?.includes('json') === true && !text.includes('\n');
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: isJson ? JSON.parse(text) : undefined,
+    ms: performance.now() - startedMs,
+  };
+}
+
+export type ErpSite = {
+  readonly erp: Erp;
+  readonly wire: Wire;
+  readonly environment: Record<string, string>;
+  /** What people do in the account, behind the service's back. */
+  change(sql: string): Promise<void>;
+  close(): Promise<void>;
+};
+
+/** A small company's account, on the PostgreSQL of the test run, and a wire to it that a test may hold. */
+export async function openErpSite(): Promise<ErpSite> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'portal-books-'));
+  await writeAccountData(folder);
+  const erp = await startErp(folder);
+  const wire = await openWire(erp.account.url);
+  return {
+    erp,
+    wire,
+    environment: {
+      ALLOW_PRIVATE_ERP_HOSTS: 'true',
+      ALLOWED_ERP_HOSTS: `${wire.host},${erp.host}`,
+      ENCRYPTION_KEY: `test:${randomBytes(32).toString('base64')}`,
+      LOG_LEVEL: 'info',
+    },
+    change: async (sql) => {
+      const client = new Client({ ...inject('pg'), database: erp.database });
+      await client.connect();
+      await client.query(sql).finally(() => client.end());
+    },
+    close: async () => {
+      await wire.close();
+      await erp.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export type Company = {
+  readonly id: string;
+  /** A key of its own, which may write. */
+  newKey(): Promise<{ id: string; secret: string }>;
+  /** Of its owner, signed in. */
+  newSession(): Promise<{ id: string; headers: Record<string, string> }>;
+  /** Calls the management interface of a process, each time with another key, so that no budget runs out. */
+  call(url: string, method: Method, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>;
+  /** The same, always with that key: what is repeated under an Idempotency-Key must come from the same caller. */
+  callAs(key: number, url: string, method: Method, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>;
+  read(url: string, path: string, headers?: Record<string, string>): Promise<Reply>;
+  close(): Promise<void>;
+};
+
+const keysInTurn = 12;
+
+export async function makeCompany(address: Address): Promise<Company> {
+  const db = openDb(address, address, { control: 2, data: 2 }, 5_000);
+  const ctx: Ctx = {
+    db,
+    clock: systemClock,
+    log: openLog('silent'),
+    fetch: openGuardedFetch({ allowPrivateHosts: true }),
+    keyring: openKeyring([{ id: 'unused', bytes: Buffer.alloc(32) }]),
+    settings: testSettings,
+  };
+  const { id, ownerId } = await makeOrganization(ctx);
+  const newKey = () => makeKey(ctx, id, { permissions: ['write'] });
+  const keys = await Promise.all(Array.from({ length: keysInTurn }, newKey));
+  let turn = 0;
+  const authorization = (): string => {
+    turn += 1;
+    return `Bearer ${keys[turn % keys.length]?.secret}`;
+  };
+  return {
+    id,
+    newKey,
+    newSession: () => makeSession(ctx, ownerId, id),
+    call: (url, method, path, body, headers = {}) =>
+      ask(`${url}${base}${path}`, method, body, { authorization: authorization(), ...headers }),
+    callAs: (key, url, method, path, body, headers = {}) =>
+      ask(`${url}${base}${path}`, method, body, { authorization: `Bearer ${keys[key]?.secret}`, ...headers }),
+    read: (url, path, headers = {}) =>
+      ask(`${url}/api/public${path}`, 'get', undefined, { authorization: `Bearer ${keys[0]?.secret}`, 'x-tenant-id': id, ...headers }),
+    close: () => db.close(),
+  };
+}
+
+const wellDone = (reply: Reply): Reply['body'] => {
+  if (reply.status < 200 || reply.status > 299) throw new Error(`${reply.status} ${reply.text}`);
+  return reply.body;
+};
+
+/** Connects to the account and gives the configurations by record type. */
+export async function connectCompany(company: Company, url: string, { erp, wire }: ErpSite): Promise<Map<string, string>> {
+  const call: Call = (method, path, body) => company.call(url, method, path, body);
+  await erp.connect(call, wire.url);
+  wellDone(await company.call(url, 'post', '/netsuite/metadata/refresh'));
+  const configs = new Map<string, string>();
+  for (const recordType of ['customer', 'invoice'])
+    configs.set(recordType, wellDone(await company.call(url, 'post', '/sync-configs', { name: recordType, recordType })).id);
+  return configs;
+}
+
+/** A run as the interface shows it. */
+type ShownRun = Answer['body'];
+const ended = ['succeeded', 'partial', 'failed', 'cancelled'];
+
+/** A failure of the moment says nothing. */
+export const runOf = async (company: Company, url: string, id: string): Promise<ShownRun | undefined> => {
+  const reply = await company.call(url, 'get', `/sync-runs/${id}`).catch(() => undefined);
+  return reply?.status === 200 ? reply.body : undefined;
+};
+export const startRun = async (company: Company, url: string, configId: string | undefined, body: object = {}): Promise<string> =>
+  wellDone(await company.call(url, 'post', `/sync-configs/${configId}/trigger`, body)).id;
+export const endOf = (company: Company, url: string, id: string): Promise<ShownRun> =>
+  until(async () => {
+    const run = await runOf(company, url, id);
+    return run !== undefined && ended.includes(run.status) ? run : undefined;
+  });
+export const sync = async (company: Company, url: string, configId: string | undefined, body: object = {}): Promise<ShownRun> =>
+  endOf(company, url, await startRun(company, url, configId, body));
+
+/** Publishes a version of both record types. */
+export async function publish(company: Company, url: string): Promise<string> {
+  const draft = wellDone(
+    await company.call(url, 'post', '/api-schema', { name: 'Records', endpoints: endpointsFor(['customer', 'invoice']) }),
+  );
+  wellDone(await company.call(url, 'post', `/api-schema/${draft.id}/publish`, { revision: draft.revision }));
+  await isPublished(company, url, draft.id);
+  return draft.version;
+}
+export const isPublished = (company: Company, url: string, id: string): Promise<true> =>
+  until(async () => {
+    const { body } = await company.call(url, 'get', `/api-schema/${id}`);
+    if (body?.publication?.status === 'failed') throw new Error(JSON.stringify(body.publication));
+    return body?.status === 'published' ? true : undefined;
+  });

@@ -1,0 +1,256 @@
+// What an operator sees of a server process from outside: its numbers, whether it is ready, and a log without secrets.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newId } from '../../src/core/id.ts';
+import { openKnex } from '../../src/db/connect.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { until } from '../setup/until.ts';
+import { type OpsDatabase, opsDatabase, type ServingProcess, startServer } from './server-process.ts';
+
+let database: OpsDatabase;
+let admin: ReturnType<typeof openKnex>;
+let server: ServingProcess;
+let metricsUrl: string;
+let organizationId: string;
+let key: { id: string; secret: string };
+
+beforeAll(async () => {
+  database = await opsDatabase();
+  admin = openKnex(database.address, null, 1);
+  organizationId = (await makeOrganization(database.ctx, { name: 'Quibble & Sons' })).id;
+  key = await makeKey(database.ctx, organizationId, { permissions: ['write'] });
+  server = await startServer(database, { METRICS_PORT: '0', SYNC_WORKERS: '0', RATE_LIMIT_PER_MINUTE: '1000' });
+  const { port } = await server.line(({ msg }) => msg === 'metrics are served');
+  metricsUrl = `http://127.0.0.1:${port}/metrics`;
+});
+afterAll(async () => {
+  server.child.kill('SIGTERM');
+  await server.ended;
+  await admin.destroy();
+  await database.close();
+});
+
+const ask = async (path: string, headers: Record<string, string> = {}, more: RequestInit = {}): Promise<number> => {
+  const answer = await fetch(`${server.url}${path}`, { headers, ...more });
+  await answer.text();
+  return answer.status;
+};
+const scrape = async (): Promise<string> => (await fetch(metricsUrl)).text();
+/** Undefined where there is no such line. */
+const told = (text: string, series: string): number | undefined => {
+  const line = text.split('\n').find((one) => one.startsWith(`${series} `));
+  return line === undefined ? undefined : Number(line.slice(series.length + 1));
+};
+const bearer = (secret: string) => ({ authorization: `Bearer ${secret}` });
+
+describe('GET /metrics', () => {
+  it('counts answers by the route that was described and nothing that a caller chose', async () => {
+    expect(await ask('/api/platform/v1/whoami', bearer(key.secret))).toBe(200);
+    expect(await ask(`/api/platform/v1/teams/${newId()}`, bearer(key.secret))).toBe(404);
+    expect(await ask('/api/platform/v1/whoami')).toBe(401);
+    expect(await ask('/api/public/v7/zebras?stripes=9')).toBe(401);
+    expect(await ask('/api/public/v7/zebras/12/', { ...bearer(key.secret), 'x-tenant-id': organizationId })).toBe(404);
+    expect(await ask('/giraffes/of/my/own', { 'x-request-id': 'okapi-1234' })).toBe(404);
+    expect(await ask('/giraffes', {}, { method: 'PROPFIND' })).toBe(404);
+    const text = await scrape();
+    const counted = (labels: string): number | undefined => told(text, `portal_http_requests_total{${labels}}`);
+    expect(counted('route="/api/platform/v1/whoami",method="GET",status="200"')).toBe(1);
+    expect(counted('route="/api/platform/v1/teams/{id}",method="GET",status="404"')).toBe(1);
+    expect(counted('route="/api/platform/v1/*",method="GET",status="401"')).toBe(1);
+    expect(counted('route="/api/public/{version}/{resource}",method="GET",status="401"')).toBe(1);
+    expect(counted('route="/api/public/{version}/{resource}/{id}",method="GET",status="404"')).toBe(1);
+    expect(counted('route="*",method="other",status="404"')).toBe(1);
+    expect(told(text, 'portal_http_request_duration_seconds_count{kind="list"}')).toBe(1);
+    for (const chosen of [
+      'zebras',
+      'stripes',
+      'giraffes',
+      'okapi',
+      'PROPFIND',
+      'v7',
+      organizationId,
+      key.id,
+      key.secret.slice(0, 12),
+      'Quibble',
+    ])
+      expect(text).not.toContain(chosen);
+  });
+
+  it('tells of pools, caches, turns, the event loop, the process and the build', async () => {
+    const text = await scrape();
+    expect(told(text, 'portal_pool_size{pool="data"}')).toBe(8);
+    for (const pool of ['control', 'lookups', 'data', 'exports']) expect(told(text, `portal_pool_waiting{pool="${pool}"}`)).toBe(0);
+    expect(told(text, 'portal_cache_requests_total{cache="keys",result="miss"}')).toBe(1);
+    expect(told(text, 'portal_turns{kind="exports",state="waiting"}')).toBe(0);
+    expect(told(text, 'nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);
+    expect(told(text, 'process_resident_memory_bytes')).toBeGreaterThan(1e7);
+    expect(text).toMatch(/portal_build_info\{version="\d+\.\d+\.\d+",node="v24/);
+    expect(told(text, 'portal_scheduler_tick_age_seconds')).toBeLessThan(180);
+  });
+
+  it('says what waits, and which syncs are behind their schedule', async () => {
+    const [late, met] = [newId(), newId()];
+    await inTransaction({ ...database.ctx, organizationId }, async (tx) => {
+      const own = { organization_id: organizationId };
+      const config = { ...own, record_type: 'invoice', mode: 'full', deletions: 'none', schedule: '0 0 1 1 *', timezone: 'UTC' };
+      const ago = (minutes: number) => tx.raw('clock_timestamp() - make_interval(mins => ?)', [minutes]);
+      const run = { ...own, record_type: 'invoice', mode: 'full', trigger: 'schedule' };
+      await tx('sync_configs').insert([
+        { ...config, id: late, name: 'late' },
+        { ...config, id: met, name: 'met', record_type: 'customer' },
+      ]);
+      await tx('sync_runs').insert([
+        {
+          ...run,
+          id: newId(),
+          sync_config_id: late,
+          status: 'succeeded',
+          scheduled_for: ago(300),
+          queued_at: ago(300),
+          started_at: ago(299),
+          finished_at: ago(290),
+        },
+        {
+          ...run,
+          id: newId(),
+          sync_config_id: late,
+          status: 'failed',
+          scheduled_for: ago(120),
+          queued_at: ago(120),
+          started_at: ago(119),
+          finished_at: ago(30),
+        },
+        { ...run, id: newId(), sync_config_id: late, status: 'queued', scheduled_for: ago(60), queued_at: ago(60) },
+        {
+          ...run,
+          id: newId(),
+          sync_config_id: met,
+          status: 'succeeded',
+          scheduled_for: ago(120),
+          queued_at: ago(120),
+          started_at: ago(118),
+          finished_at: ago(100),
+        },
+      ]);
+    });
+    const text = await until(async () => {
+      const now = await scrape();
+      return told(now, 'portal_sync_runs{state="queued"}') === 1 ? now : undefined;
+    });
+    expect(told(text, 'portal_sync_runs_ended_1h{state="failed"}')).toBe(1);
+    expect(told(text, 'portal_queue_waiting{queue="sync_runs"}')).toBe(1);
+    expect(told(text, 'portal_queue_oldest_seconds{queue="sync_runs"}')).toBeGreaterThan(3_599);
+    // Since the oldest slot that no successful run has met, whatever was tried in between.
+    expect(told(text, `portal_sync_lag_seconds{sync_config="${late}"}`)).toBeGreaterThan(7_199);
+    expect(text).not.toContain(met);
+    expect([60, 900, 3_600, 86_400].map((seconds) => told(text, `portal_syncs_behind{seconds="${seconds}"}`))).toEqual([1, 1, 1, 0]);
+    expect(told(text, 'portal_database_figures_up')).toBe(1);
+  });
+
+  it('is told also while the database can not be asked, and on no other port', async () => {
+    await admin.raw('revoke execute on function operational_figures from portal_service');
+    const text = await until(async () => {
+      const now = await scrape();
+      return told(now, 'portal_database_figures_up') === 0 ? now : undefined;
+    });
+    expect(text).not.toMatch(/^portal_queue_waiting\{/m);
+    expect(told(text, 'portal_pool_size{pool="data"}')).toBe(8);
+    await admin.raw('grant execute on function operational_figures to portal_service');
+    expect(await ask('/metrics')).toBe(404);
+    expect((await fetch(metricsUrl.replace('/metrics', '/'))).status).toBe(404);
+  });
+});
+
+describe('GET /readyz', () => {
+  const readiness = async () => {
+    const answer = await fetch(`${server.url}/readyz`);
+    return { status: answer.status, body: (await answer.json()) as { checks: Record<string, string> } };
+  };
+  const turns = (migrations: string) =>
+    until(async () => {
+      const told = await readiness();
+      return told.body.checks['migrations'] === migrations ? told : undefined;
+    });
+
+  it('is 503 while the database lacks a migration of this code, and not where it has later ones', async () => {
+    expect(await readiness()).toEqual({
+      status: 200,
+      body: { status: 'ready', checks: { process: 'ok', database: 'ok', migrations: 'ok', scheduler: 'ok' } },
+    });
+    await admin('knex_migrations').insert({ name: '9999_of_tomorrow.ts', batch: 99, migration_time: new Date() });
+    expect((await turns('ahead of this version')).status).toBe(200);
+    await admin('knex_migrations').where({ name: '9999_of_tomorrow.ts' }).delete();
+    expect((await turns('ok')).status).toBe(200);
+    const gone = await admin('knex_migrations').where({ name: '0003_erp_and_syncs.ts' }).delete().returning('*');
+    expect((await turns('behind this version')).status).toBe(503);
+    await admin('knex_migrations').insert(gone);
+    expect((await turns('ok')).status).toBe(200);
+  });
+
+  it('answers while every connection of the pools is taken, as the numbers do, and writes no line', async () => {
+    const lines = () => server.lines().filter(({ msg, path }) => msg === 'probe' || path === '/readyz' || path === '/healthz');
+    const before = lines().length;
+    // Every look-up of a key waits for this lock, and holds its connection meanwhile.
+    const lock = await admin.transaction();
+    await lock.raw('lock table api_keys in access exclusive mode');
+    const waiting = Array.from({ length: 20 }, () => ask('/api/platform/v1/whoami', bearer(key.secret)));
+    await until(async () => ((told(await scrape(), 'portal_pool_waiting{pool="control"}') ?? 0) > 0 ? true : undefined));
+    expect((await readiness()).status).toBe(200);
+    expect(await ask('/healthz')).toBe(200);
+    expect(await ask('/healthz', {}, { method: 'POST' })).toBe(405);
+    await lock.rollback();
+    expect(new Set(await Promise.all(waiting))).toEqual(new Set([200]));
+    expect(lines().length).toBe(before);
+  });
+});
+
+it('no secret of a caller reaches the log, wherever it stands', async () => {
+  const { secret } = key;
+  const jwt = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl';
+  const session = 'Q2hlZXNlQW5kQ3JhY2tlcnM0Mg';
+  const tokenSecret = '4f1e2d3c4b5a69788796a5b4c3d2e1f0';
+  const json = { ...bearer(secret), 'content-type': 'application/json' };
+  await Promise.all([
+    ask(`/api/public/${secret}/x`),
+    ask(`/api/public/v1/psk%5F${secret.slice(4)}?key=${secret}`, { 'x-tenant-id': secret }),
+    ask(`/${jwt}`, { authorization: `Bearer ${jwt}`, cookie: `portal_session=${session}` }),
+    ask('/api/platform/v1/whoami', { cookie: `portal_session=${session}`, 'x-request-id': secret.slice(0, 60) }),
+    ask('/api/platform/v1/whoami', { authorization: `Bearer ${secret}x`, 'user-agent': secret, referer: `http://x/${secret}` }),
+    ask('/api/platform/v1/teams', { ...json, 'idempotency-key': secret }, { method: 'POST', body: `{"name": "${secret}` }),
+    ask('/api/platform/v1/netsuite/connection', json, {
+      method: 'PUT',
+      body: JSON.stringify({
+        accountId: '1234567',
+        authentication: {
+          method: 'tba',
+          consumerKey: 'a',
+          consumerSecret: tokenSecret,
+          tokenId: 'b',
+          tokenSecret,
+          privateKey: tokenSecret,
+        },
+      }),
+    }),
+    ask(`/auth/callback?code=${jwt}&state=${session}`),
+    ask(`/unsubscribe?token=${session}`),
+    ask(`/invitations/accept?token=${session}`),
+    ask('/mcp', json, { method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id: secret, method: secret, params: { token: jwt } }) }),
+  ]);
+  await server.line(({ path }) => path === '/mcp');
+  const { stdout, stderr } = server.output();
+  for (const hidden of [secret.slice(4), secret.slice(4, 40), jwt.split('.')[1] ?? '', session, tokenSecret]) {
+    expect(stdout).not.toContain(hidden);
+    expect(stderr).not.toContain(hidden);
+  }
+  expect(server.lines().find(({ path }) => path === '/api/public/[redacted]/x')).toMatchObject({
+    requestId: expect.any(String),
+    method: 'GET',
+    route: '/api/public/{version}/{resource}',
+    status: 401,
+    ms: expect.any(Number),
+  });
+  expect(server.lines().find(({ route, status }) => route === '/api/platform/v1/whoami' && status === 200)).toMatchObject({
+    organizationId,
+    credential: { kind: 'api-key', id: key.id },
+  });
+});
