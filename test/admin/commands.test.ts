@@ -182,7 +182,12 @@ describe('rotate-encryption-key', () => {
     await provider.createCheckout(order, new AbortController().signal);
   }
   const counted = async () =>
-    (await rotating.run('rotate-encryption-key', '--dry-run')).json['left'] as { column: string; keyId: string; values: number }[];
+    (await rotating.run('rotate-encryption-key', '--dry-run')).json['left'] as {
+      table: string;
+      column: string;
+      keyId: string;
+      values: number;
+    }[];
   const sum = (left: { values: number }[]) => left.reduce((total, { values }) => total + values, 0);
 
   it('closes every sealed value anew while mail is queued and sent, and counts what it did', async () => {
@@ -192,7 +197,7 @@ describe('rotate-encryption-key', () => {
       for (let sent = 0; sent < 12; sent += 1) mails.push(await mailBy({ ...database.ctx, organizationId, keyring: openKeyring([old]) }));
     rotating = withKeys(openKeyring([fresh, old]));
     const before = await counted();
-    expect([new Set(before.map(({ column }) => column)).size, new Set(before.map(({ keyId }) => keyId))]).toEqual([
+    expect([new Set(before.map(({ table, column }) => `${table}.${column}`)).size, new Set(before.map(({ keyId }) => keyId))]).toEqual([
       sealedColumns.length,
       new Set(['old']),
     ]);
