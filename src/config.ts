@@ -178,13 +178,13 @@ function crossChecks(given: Readonly<Record<string, string>>): string[] {
     if (given['AGENT_MODELS']?.includes(provider) === true && !has(needed)) problems.push(`AGENT_MODELS: ${provider}… needs ${needed}`);
   if (has('OPENAI_COMPATIBLE_API_KEY') && !has('OPENAI_COMPATIBLE_URL'))
     problems.push('OPENAI_COMPATIBLE_API_KEY: needs OPENAI_COMPATIBLE_URL beside it');
+  if (given['STRIPE_API_URL']?.startsWith('http:') === true && !isLoopbackHttp(given['STRIPE_API_URL']))
+    problems.push('STRIPE_API_URL: must be an https address, unless it is on this machine');
   const [drain, all] = (['SHUTDOWN_DRAIN_SECONDS', 'SHUTDOWN_SECONDS'] as const).map((name) =>
     Environment.shape[name].safeParse(given[name]),
   );
   if (drain?.data !== undefined && all?.data !== undefined && drain.data >= all.data)
     problems.push('SHUTDOWN_DRAIN_SECONDS: must be less than SHUTDOWN_SECONDS');
-  if (given['STRIPE_API_URL']?.startsWith('http:') === true && !isLoopbackHttp(given['STRIPE_API_URL']))
-    problems.push('STRIPE_API_URL: must be an https address, unless it is on this machine');
   if (has('WAREHOUSE_URL') && !has('DATABASE_URL')) problems.push('WAREHOUSE_URL: needs DATABASE_URL beside it');
   return problems;
 }

@@ -234,9 +234,9 @@ export async function startService(config: Config, opened: OpenDatabase, log?: L
     const host = family === 'IPv6' ? `[${reachable(address)}]` : reachable(address);
     const localUrl = `http://${host}:${port}`;
     const url = config.PUBLIC_URL ?? localUrl;
+    const running: Ctx = { ...ctx, settings: { ...ctx.settings, publicUrl: url.replace(/\/+$/, ''), ownUrl: localUrl } };
     const seconds = { all: config.SHUTDOWN_SECONDS, drain: config.SHUTDOWN_DRAIN_SECONDS };
     const [draining, stopping] = [new AbortController(), new AbortController()];
-    const running: Ctx = { ...ctx, settings: { ...ctx.settings, publicUrl: url.replace(/\/+$/, ''), ownUrl: localUrl } };
     const usage = openUsage(running);
     const streams = { stopping: stopping.signal };
     const app = createApp(running, { trustProxy: config.TRUST_PROXY, streams, usage, messages, onServed });

@@ -2,9 +2,9 @@
 // column here: else it could not be opened any more once the key that closed it is gone. Two tests and the rotation itself look for
 // sealed values anywhere else.
 import type { Knex } from 'knex';
-import { tokenPurpose } from '../gateways/payments/sandbox/sandbox.ts';
+import { sandboxTokenBinding } from '../gateways/payments/sandbox/sandbox.ts';
 import { attachmentBinding, mailBinding } from '../mail/index.ts';
-import { secretsBinding } from '../platform/pay/accounts.ts';
+import { payAccountBinding } from '../platform/pay/accounts.ts';
 import { secretBinding } from '../sync/index.ts';
 
 export type SealedColumn = {
@@ -32,16 +32,16 @@ export const sealedColumns: readonly SealedColumn[] = [
     batch: 100,
     bindTo: ({ organization_id: id, slot }) => secretBinding(String(id), slot === 1 ? 'erp-private-key-1' : 'erp-private-key-2'),
   },
-  { table: 'outgoing_mails', column: 'body', key: ['id'], batch: 20, bindTo: ({ id }) => mailBinding(String(id)) },
-  { table: 'mail_attachments', column: 'content', key: ['id'], batch: 1, bindTo: ({ id }) => attachmentBinding(String(id)) },
   {
     table: 'pay_accounts',
     column: 'secrets',
     key: ['id'],
     batch: 100,
-    bindTo: ({ organization_id: organizationId, id }) => secretsBinding(String(organizationId), String(id)),
+    bindTo: ({ organization_id: organizationId, id }) => payAccountBinding(String(organizationId), String(id)),
   },
-  { table: 'sandbox_payments', column: 'token', key: ['id'], batch: 100, bindTo: ({ id }) => tokenPurpose(String(id)) },
+  { table: 'sandbox_payments', column: 'token', key: ['id'], batch: 100, bindTo: ({ id }) => sandboxTokenBinding(String(id)) },
+  { table: 'outgoing_mails', column: 'body', key: ['id'], batch: 20, bindTo: ({ id }) => mailBinding(String(id)) },
+  { table: 'mail_attachments', column: 'content', key: ['id'], batch: 1, bindTo: ({ id }) => attachmentBinding(String(id)) },
 ];
 
 const keyIdSql = (column: string): string => `split_part(${column}, '.', 1)`;

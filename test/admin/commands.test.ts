@@ -12,8 +12,10 @@ import type { TenantCtx } from '../../src/core/ctx.ts';
 import { newId } from '../../src/core/id.ts';
 import { openKeyring, UnreadableBox } from '../../src/core/keyring.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
+import { sandbox } from '../../src/gateways/payments/sandbox/sandbox.ts';
 import { openMail } from '../../src/mail/enqueue.ts';
 import { enqueueMail, layoutMail, storeAttachment } from '../../src/mail/index.ts';
+import { sealSecrets } from '../../src/platform/pay/accounts.ts';
 import { moveRun, renewLease } from '../../src/sync/runs.store.ts';
 import { apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
@@ -170,9 +172,22 @@ describe('rotate-encryption-key', () => {
     const tba = { method: 'tba', consumerKey: 'ck', tokenId: 'ti', consumerSecret: 'cs', tokenSecret: 'ts' };
     expect((await api('put', '/netsuite/connection', { accountId: '1234567', authentication: tba })).status).toBe(200);
     for (let slot = 1; slot <= 2; slot += 1) expect((await api('post', '/netsuite/connection/certificate')).status).toBe(201);
+    const id = newId();
+    const account = { ...sealSecrets(tenant, id, { secretKey: 'sk', webhookSecret: 'ws' }), id, provider: 'stripe' };
+    await inTransaction(tenant, (tx) => tx('pay_accounts').insert({ ...account, organization_id: organizationId }));
+    const amount = { amountMinor: 1n, currency: 'GBP' };
+    const addresses = { successUrl: 'https://a.test', cancelUrl: 'https://a.test', expiresAt: new Date('2100-01-01') };
+    const provider = await sandbox.open(tenant, { id, secrets: {}, publicUrl: 'https://b.test' });
+    const order = { checkoutId: newId(), paymentId: newId(), amount, title: 'x', items: [], ...addresses };
+    await provider.createCheckout(order, new AbortController().signal);
   }
   const counted = async () =>
-    (await rotating.run('rotate-encryption-key', '--dry-run')).json['left'] as { column: string; keyId: string; values: number }[];
+    (await rotating.run('rotate-encryption-key', '--dry-run')).json['left'] as {
+      table: string;
+      column: string;
+      keyId: string;
+      values: number;
+    }[];
   const sum = (left: { values: number }[]) => left.reduce((total, { values }) => total + values, 0);
 
   it('closes every sealed value anew while mail is queued and sent, and counts what it did', async () => {
@@ -182,7 +197,7 @@ describe('rotate-encryption-key', () => {
       for (let sent = 0; sent < 12; sent += 1) mails.push(await mailBy({ ...database.ctx, organizationId, keyring: openKeyring([old]) }));
     rotating = withKeys(openKeyring([fresh, old]));
     const before = await counted();
-    expect([new Set(before.map(({ column }) => column)).size, new Set(before.map(({ keyId }) => keyId))]).toEqual([
+    expect([new Set(before.map(({ table, column }) => `${table}.${column}`)).size, new Set(before.map(({ keyId }) => keyId))]).toEqual([
       sealedColumns.length,
       new Set(['old']),
     ]);

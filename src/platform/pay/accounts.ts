@@ -20,14 +20,13 @@ export const findAccount = async (tx: Tx, organizationId: string, by: { id: stri
     .where({ organization_id: organizationId, ...by })
     .first<AccountRow | undefined>(...columns);
 
-/** Ties sealed secrets to their account. */
-export const secretsBinding = (organizationId: string, accountId: string): string => `${organizationId}/pay-account/${accountId}`;
+export const payAccountBinding = (organizationId: string, accountId: string): string => `${organizationId}/pay-account/${accountId}`;
 
 /** `secrets` as the provider's own schema gave them. */
 export function sealSecrets(ctx: TenantCtx, accountId: string, secrets: unknown): Pick<AccountRow, 'secrets' | 'secret_hint'> {
   const [first] = Object.values(secrets ?? {}).filter((value) => typeof value === 'string');
   return {
-    secrets: ctx.keyring.seal(JSON.stringify(secrets), secretsBinding(ctx.organizationId, accountId)),
+    secrets: ctx.keyring.seal(JSON.stringify(secrets), payAccountBinding(ctx.organizationId, accountId)),
     secret_hint: first === undefined || first.length < shortestHinted ? null : first.slice(-4),
   };
 }
@@ -47,7 +46,7 @@ export async function openWith(
 
 /** Throws UnreadableBox when the encryption key is gone. */
 export const openAccount = async (ctx: TenantCtx, row: AccountRow): Promise<PaymentProvider> =>
-  openWith(ctx, row, row.secrets === null ? {} : JSON.parse(ctx.keyring.open(row.secrets, secretsBinding(ctx.organizationId, row.id))));
+  openWith(ctx, row, row.secrets === null ? {} : JSON.parse(ctx.keyring.open(row.secrets, payAccountBinding(ctx.organizationId, row.id))));
 
 export async function openAccountOf(ctx: TenantCtx, accountId: string): Promise<PaymentProvider> {
   const row = await inTransaction(ctx, (tx) => findAccount(tx, ctx.organizationId, { id: accountId }));

@@ -297,7 +297,11 @@ it('a refund that comes back is told with what to do, and is gone from the ERP w
   world.stripe.ledger.settleRefund(refunded.body.refunds[0].providerRefundId, 'failed');
   await world.rest();
   const told = (await world.api('get', path)).body;
-  expect(told).toMatchObject({ refundedAmount: '0.00', refunds: [{ status: 'FAILED', failure: { code: 'expired_or_canceled_card' } }] });
+  expect(told).toMatchObject({
+    status: 'PARTIALLY_REFUNDED',
+    refundedAmount: '0.00',
+    refunds: [{ status: 'FAILED', failure: { code: 'expired_or_canceled_card' } }],
+  });
   expect(told.erp).toMatchObject({
     status: 'FAILED',
     problem: { code: 'REFUND_CAME_BACK', fix: expect.stringMatching(/^Delete the refund \d+ in/) },

@@ -1,6 +1,8 @@
 // Payments and refunds on their way into the ERP's books: once each, whatever happens on the way, and with a fix where it can't be done.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startWriteBack, type WriteBack } from '../../../src/platform/pay/write-back.ts';
+import { openConnectorOf } from '../../../src/sync/index.ts';
+import { metadataOf } from '../../connectors/netsuite/wire.ts';
 import { type Books, openBooks } from './erp-books.ts';
 
 let books: Books;
@@ -40,7 +42,7 @@ const inErp = (paymentId: string) => books.inErp(paymentId);
 const landed = { status: 'LANDED', problem: null, unapplied: 0, landedAt: expect.any(Date), recordId: expect.stringMatching(/^\d+$/) };
 
 describe('a payment', () => {
-  it('is applied to its invoices, once, and the next look for changes shows them paid', async () => {
+  it('is applied to its invoices, once', async () => {
     const [a, b] = [await books.invoice(3010), await books.invoice(5000)];
     const id = await books.pay([
       [a, 3010],
@@ -58,6 +60,26 @@ describe('a payment', () => {
     await again();
     expect(await books.retry(id)).toBe(0);
     expect(books.wire.seen.filter((name) => name === POST)).toHaveLength(1);
+  });
+
+  it('shows in the next sync: among what changed, or among the open records where NetSuite does not call it a change', async () => {
+    const connector = await openConnectorOf({ ...books.database.ctx, organizationId: books.organizationId });
+    const wanted = { recordType: metadataOf('invoice'), fields: ['foreignamountunpaid', 'status'], signal: AbortSignal.timeout(60_000) };
+    for (const isTouched of [true, false]) {
+      const { account } = books.erp;
+      account.setSwitches({ paymentTouchesInvoice: isTouched });
+      const a = await books.invoice(1500);
+      const since = new Date(account.businessTime().getTime() + 3_600_000);
+      await account.setBusinessTime(since);
+      const id = await books.pay([[a, 500]]);
+      expect(await settledState(id)).toEqual(landed);
+      const changed = await connector.readPage({ ...wanted, afterId: null, changedSince: since, limit: 10 });
+      const open = await connector.scan({ ...wanted, ids: [a] });
+      const paid = [a, '10'];
+      const shown = (records: readonly { id: string; values: Readonly<Record<string, string | null>> }[]) =>
+        records.map((record) => [record.id, record.values['foreignamountunpaid']]);
+      expect([shown(changed.records), shown(open.records)]).toEqual([isTouched ? [paid] : [], [paid]]);
+    }
   });
 
   it('of which invoices take less by now is applied as far as they do, and says what is left and why', async () => {

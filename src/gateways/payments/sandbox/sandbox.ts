@@ -61,7 +61,8 @@ function toPayment(row: PaymentRow, refunds: readonly RefundRow[]): PaymentSnaps
   };
 }
 
-export const tokenPurpose = (sessionId: string): string => `sandbox session ${sessionId}`;
+/** What the sealed token of a session is bound to. */
+export const sandboxTokenBinding = (sessionId: string): string => `sandbox session ${sessionId}`;
 
 async function createCheckout(ctx: TenantCtx, account: ProviderAccount, order: CheckoutOrder): Promise<CheckoutSession> {
   const { organizationId } = ctx;
@@ -75,7 +76,7 @@ async function createCheckout(ctx: TenantCtx, account: ProviderAccount, order: C
       checkout_id: order.checkoutId,
       payment_id: order.paymentId,
       token_hash: hashSecretToken(token),
-      token: ctx.keyring.seal(token, tokenPurpose(id)),
+      token: ctx.keyring.seal(token, sandboxTokenBinding(id)),
       title: order.title,
       items: JSON.stringify(order.items.map(({ label, amount }) => ({ label, amountMinor: amount.amountMinor.toString() }))),
       amount_minor: order.amount.amountMinor.toString(),
@@ -91,7 +92,7 @@ async function createCheckout(ctx: TenantCtx, account: ProviderAccount, order: C
   const isSame =
     row.payment_id === order.paymentId && BigInt(row.amount_minor) === order.amount.amountMinor && row.currency === order.amount.currency;
   if (!isSame) throw new ProviderError('rejected', 'This checkout has a session with another order already');
-  const held = ctx.keyring.open(row.token, tokenPurpose(row.id));
+  const held = ctx.keyring.open(row.token, sandboxTokenBinding(row.id));
   return { id: row.id, url: `${account.publicUrl}/pay/sandbox/${held}`, expiresAt: row.expires_at };
 }
 
