@@ -69,6 +69,9 @@ describe('describeFailure', () => {
       expect(describeFailure(error)).toMatchObject({ code: 'DATABASE', message: expect.not.stringContaining('secret_name') });
     },
   );
+  it.each([pgError('53100'), new Error('could not extend file "base/5/1": File too large')])('a full disk is told as such', (error) => {
+    expect(describeFailure(error).code).toBe('DATABASE_FULL');
+  });
   it("a caller's error code is no SQLSTATE", () => {
     expect(describeFailure(new AppError('VALIDATION_ERROR', 'x')).code).toBe('INTERNAL');
   });
