@@ -32,6 +32,14 @@ language sql stable security definer set search_path = public, pg_temp as $$
     select 'agent_checks', count(*), min(a.updated_at) from agents a
     where a.status in ('provisioning', 'restarting') and (a.lease_until is null or a.lease_until < clock_timestamp())
     union all
+    select 'pay_tasks', count(*), min(t.due_at) from pay_tasks t
+    where t.due_at <= clock_timestamp() and (t.lease_until is null or t.lease_until < clock_timestamp())
+    union all
+    select 'pay_events', count(*), min(e.received_at) from pay_events e where e.outcome is null
+    union all
+    select 'pay_erp_documents', count(*), min(d.next_attempt_at) from pay_erp_documents d
+    where d.status = 'PENDING' and d.next_attempt_at <= clock_timestamp() and (d.lease_until is null or d.lease_until < clock_timestamp())
+    union all
     select 'retried_mails', count(*), null from outgoing_mails m where m.status = 'queued' and m.next_attempt_at > clock_timestamp()
   ) waits
   cross join lateral (values

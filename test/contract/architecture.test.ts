@@ -122,7 +122,6 @@ const mayImport: Record<string, Record<string, Access>> = {
     gateways: ['payments/sandbox/sandbox.ts'],
     http: ['fields.ts', 'idempotency.ts'],
     identity: ['api-key.ts', 'sessions.store.ts'],
-    gateways: ['payments/sandbox/sandbox.ts'],
     mail: 'door',
     platform: 'all',
     sync: 'door',
