@@ -24,6 +24,7 @@ import {
   unknownVersions,
   updateApiKey,
 } from './api-keys.store.ts';
+import { makeRoom } from '../room.ts';
 
 const view = (row: ApiKeyRow): ApiKeyView => ({
   id: row.id,
@@ -161,6 +162,7 @@ export async function createKey(ctx: RequestCtx, input: ApiKeyInput) {
   checkGrant(ctx, input.scopes.permissions);
   return inTransaction(ctx, async (tx) => {
     await holdCaller(tx, ctx);
+    await makeRoom(tx, ctx, 'apiKeys');
     const by = { organizationId: ctx.organizationId, clock: ctx.clock, userId: ctx.principal.user.id };
     const { id, secret } = await issueApiKey(tx, by, input, (entry) => writeAudit(tx, ctx, entry));
     return { ...view(await getRow(tx, ctx, id)), secret };

@@ -14,6 +14,7 @@ import { beginAnswer } from './begin-answer.ts';
 import type { ConversationShown, MessageShown } from './conversations.schemas.ts';
 import * as store from './conversations.store.ts';
 import { listMessages as listRows, type MessageRow } from './messages.store.ts';
+import { makeRoom } from '../room.ts';
 
 const makerOf = ({ organizationId, principal }: RequestCtx): store.Maker => ({ organizationId, ownerId: principal.user.id });
 
@@ -63,6 +64,7 @@ export const createConversation = (ctx: RequestCtx, agentId: string, title = '')
   inTransaction(ctx, async (tx) => {
     await getAgentRow(tx, ctx, agentId);
     const id = newId();
+    await makeRoom(tx, ctx, 'conversations');
     await store.insertConversation(tx, makerOf(ctx), { id, agent_id: agentId, title });
     await writeAudit(tx, ctx, { action: 'conversation.create', target: { type: 'conversation', id }, changes: { agentId } });
     return shown(await getOwn(tx, ctx, id));

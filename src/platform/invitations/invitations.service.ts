@@ -29,6 +29,7 @@ import {
   revokeInvitation,
   type Terms,
 } from './invitations.store.ts';
+import { makeRoom } from '../room.ts';
 
 /** A custom role may hold every permission, and is still not the owners' own. */
 export const isOwnerRole = (role: Pick<RoleRow, 'name' | 'built_in'>): boolean => role.built_in && role.name === 'owner';
@@ -137,6 +138,8 @@ export const invite = (ctx: RequestCtx, { email, roleId }: { email: string; role
       return view(await getRow(tx, ctx, open.id));
     }
     const id = newId();
+    await makeRoom(tx, ctx, 'members');
+    await makeRoom(tx, ctx, 'invitations');
     await insertInvitation(tx, ctx.organizationId, id, email, await sendToken(tx, ctx, email, role));
     await writeAudit(tx, ctx, {
       action: 'invitation.create',

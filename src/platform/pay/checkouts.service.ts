@@ -20,6 +20,7 @@ import type { CheckoutInput, CheckoutView } from './pay.schemas.ts';
 import { isOpen } from './payment-state.ts';
 import * as store from './payments.store.ts';
 import { wake } from './tasks.store.ts';
+import { makeRoom } from '../room.ts';
 
 /** Half an hour, and what a provider that wants no less may lose on the way. */
 const lifetimeMs = 31 * 60_000;
@@ -188,6 +189,7 @@ async function insertAll(
   const { account_id: accountId, currency } = config;
   const total = priced.reduce((sum, { amountMinor }) => sum + amountMinor, 0n);
   const row = { id: paymentId, account_id: accountId, customer_id: input.customerId, currency, amount_minor: String(total) };
+  await makeRoom(tx, ctx, 'checkouts');
   await store.insertPayment(tx, organizationId, row);
   await store.insertCheckout(tx, organizationId, {
     id: checkoutId,

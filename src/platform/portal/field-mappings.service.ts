@@ -19,6 +19,7 @@ import type {
 import * as store from './field-mappings.store.ts';
 import { type ColumnType, sourcesOf } from './sources.ts';
 import { unknownRecordType } from './targets.ts';
+import { makeRoom } from '../room.ts';
 
 const formats: Readonly<Record<ColumnType, readonly FieldFormat['type'][]>> = {
   text: ['text'],
@@ -111,6 +112,7 @@ export async function createFieldMapping(ctx: RequestCtx, { recordType, fields: 
   const fields = checkFields(recordType, given, available);
   return inTransaction(ctx, async (tx) => {
     const id = newId();
+    await makeRoom(tx, ctx, 'fieldMappings');
     await store.insertMapping(tx, ctx.organizationId, { id, record_type: recordType, fields });
     await writeAudit(tx, ctx, {
       action: 'portal.create-mapping',

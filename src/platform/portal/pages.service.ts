@@ -11,6 +11,7 @@ import { writeAudit } from '../audit.store.ts';
 import { type Block, maxPageBytes, type NewPage, type PageChange, type PageSummaryView, type PageView } from './pages.schemas.ts';
 import * as store from './pages.store.ts';
 import { findSharedViews, unknownRecordType, unknownView } from './targets.ts';
+import { makeRoom } from '../room.ts';
 
 async function problemsOf(tx: Tx, ctx: RequestCtx, blocks: readonly Block[], available: Available): Promise<ErrorDetail[]> {
   const viewIds = blocks.flatMap((block) => (block.type === 'view' ? [block.viewId] : []));
@@ -92,6 +93,7 @@ export const createPage = (ctx: RequestCtx, input: NewPage) =>
   inOne(ctx, async (tx, available) => {
     await checkBlocks(tx, ctx, input.blocks, available);
     const id = newId();
+    await makeRoom(tx, ctx, 'pages');
     await store.insertPage(tx, ctx.organizationId, { id, ...input });
     const changes = { slug: input.slug, title: input.title, blocks: input.blocks.length };
     await writeAudit(tx, ctx, { action: 'portal.create-page', target: { type: 'page', id }, changes });

@@ -16,6 +16,7 @@ import { type LastSlotRow, lastSlots } from './deliveries.store.ts';
 import { findViewForOwner, findViewOfCaller, getRow, lockOwnRow } from './sight.ts';
 import type { NewSubscription, SubscriptionChange, SubscriptionView } from './subscriptions.schemas.ts';
 import * as store from './subscriptions.store.ts';
+import { makeRoom } from '../room.ts';
 
 const disabledWords = {
   view_deleted: 'Its view was deleted: name another one, or delete the subscription',
@@ -117,6 +118,7 @@ export async function createSubscription(ctx: RequestCtx, input: NewSubscription
   return inTransaction(ctx, async (tx) => {
     if ((await findViewOfCaller(tx, ctx, input.viewId)) === undefined) throw unseenView();
     await checkTemplate(tx, ctx, input.format, input.templateId);
+    await makeRoom(tx, ctx, 'subscriptions');
     await store.insertSubscription(tx, ctx.organizationId, {
       id,
       view_id: input.viewId,

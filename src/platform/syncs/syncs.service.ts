@@ -26,6 +26,7 @@ import { writeAudit } from '../audit.store.ts';
 import { usesByViews } from '../views/uses.ts';
 import type { NewSyncConfig, SyncConfigChange } from './syncs.schemas.ts';
 import * as store from './syncs.store.ts';
+import { makeRoom } from '../room.ts';
 
 export const runView = (row: RunRow) => ({
   id: row.id,
@@ -175,6 +176,7 @@ export async function createSyncConfig(ctx: RequestCtx, input: NewSyncConfig) {
   await checkFields(ctx, input.recordType, input.fields);
   const id = newId();
   return inTransaction(ctx, async (tx) => {
+    await makeRoom(tx, ctx, 'syncs');
     await store.insertConfig(tx, ctx.organizationId, {
       id,
       record_type: input.recordType,
