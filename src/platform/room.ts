@@ -32,7 +32,7 @@ export async function makeRoom(tx: Tx, ctx: Pick<TenantCtx, 'organizationId' | '
   const most = ctx.settings.mostPerOrganization[kind];
   await tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 0))', [`room ${kind} ${ctx.organizationId}`]);
   const { rows } = await tx.raw<{ rows: { count: number }[] }>(
-    `select count(*)::int as count from (select from ${kept[kind]} and organization_id = ? limit ?) as some`,
+    `select count(*)::int as count from (select from ${kept[kind]} and organization_id = ? limit ?) as held`,
     [ctx.organizationId, most],
   );
   if ((rows[0]?.count ?? 0) < most) return;
