@@ -103,7 +103,7 @@ describe('what is mounted', () => {
     expect(found).toEqual(expect.arrayContaining(['GET /debug/:what', 'USE /inner']));
   });
 
-  it('is named in README, address by address', () => {
+  it('is named in the documents, address by address', () => {
     const readme = readFileSync('README.md', 'utf8');
     const documents = ['docs/operations.md', 'docs/security.md'].map((file) => readFileSync(file, 'utf8')).join('');
     const addresses = [...Object.keys(pages).map((at) => at.split(' ')[1] ?? ''), '/healthz', '/readyz', '/metrics'];
