@@ -75,7 +75,10 @@ const organizationLimits = list.transform((items, problem): Readonly<Record<Boun
   const given = items.map((item) => /^(\w+)=(\d{1,7})$/.exec(item) ?? []);
   if (given.every(([, name]) => name !== undefined && Object.hasOwn(mostByDefault, name)))
     return { ...mostByDefault, ...Object.fromEntries(given.map(([, name = '', most]) => [name, Number(most)])) };
-  problem.addIssue({ code: 'custom', message: `must be <kind>=<number>, several separated by commas; kinds: ${Object.keys(mostByDefault).join(', ')}` });
+  problem.addIssue({
+    code: 'custom',
+    message: `must be <kind>=<number>, several separated by commas; kinds: ${Object.keys(mostByDefault).join(', ')}`,
+  });
   return z.NEVER;
 });
 

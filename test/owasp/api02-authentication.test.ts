@@ -90,7 +90,8 @@ describe('a credential that is nearly right', () => {
     const { keys } = (await (await fetch(site.ctx.settings.oidc?.jwksUri ?? '')).json()) as { keys: { kid: string }[] };
     const published = JSON.stringify(keys[0]);
     const now = Math.floor(Date.now() / 1000);
-    const hmac = (secret: string) => jwt.sign({ ...(jwt.decode(token) as object), exp: now + 600 }, secret, { algorithm: 'HS256', keyid: keys[0]?.kid });
+    const hmac = (secret: string) =>
+      jwt.sign({ ...(jwt.decode(token) as object), exp: now + 600 }, secret, { algorithm: 'HS256', keyid: keys[0]?.kid });
     const forged = [
       changed({ alg: 'none' }, {}, () => ''),
       changed({ alg: 'nOnE' }, {}, () => ''),
@@ -166,7 +167,13 @@ describe('a session', () => {
   it('writes nothing for a page of another site, at any operation', async () => {
     const { cookie } = await makeSession(site.ctx, organization.ownerId, organization.id);
     const own = new URL(site.origin);
-    const foreign = ['https://evil.example', 'null', `${site.origin}.evil.example`, `http://evil.example:${own.port}`, `https://${own.host}`];
+    const foreign = [
+      'https://evil.example',
+      'null',
+      `${site.origin}.evil.example`,
+      `http://evil.example:${own.port}`,
+      `https://${own.host}`,
+    ];
     const writes = guardedRoutes().filter(({ method }) => method !== 'GET');
     expect(writes.length).toBeGreaterThan(60);
     const wrong: string[] = [];
@@ -175,7 +182,8 @@ describe('a session', () => {
       const origin = foreign[index % foreign.length] ?? '';
       for (const headers of [{ cookie }, { cookie, origin }]) {
         const answer = await fetch(`${site.origin}${platformBase}${addressOf(route)}`, { method: route.method, headers });
-        if (answer.status !== 403 || !(await answer.text()).includes('foreign_origin')) wrong.push(`${route.id} ${origin} ${answer.status}`);
+        if (answer.status !== 403 || !(await answer.text()).includes('foreign_origin'))
+          wrong.push(`${route.id} ${origin} ${answer.status}`);
       }
     }
     expect(wrong).toEqual([]);
@@ -194,7 +202,7 @@ describe('secrets in the code', () => {
       .map(([whole]) => whole);
 
   it('are never compared by ===, which tells by its time how much was right', () => {
-    expect(comparisons("if (given.token === row.token || signature !== made) {}")).toHaveLength(2);
+    expect(comparisons('if (given.token === row.token || signature !== made) {}')).toHaveLength(2);
     const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
     const found = files
       .map((file) => path.posix.join('src', file))

@@ -53,7 +53,8 @@ describe("an owner's token that only reads", () => {
     for (const route of guarded) {
       const { status, text } = await ask(route, token);
       const refusal = refusalOf(route);
-      const isRight = refusal === undefined ? status !== 401 && status !== 403 : status === 403 && JSON.parse(text).error.message === refusal;
+      const isRight =
+        refusal === undefined ? status !== 401 && status !== 403 : status === 403 && JSON.parse(text).error.message === refusal;
       if (!isRight) wrong.push(`${route.method} ${route.path}: ${status} ${text}, wanted ${refusal ?? 'to be let in'}`);
     }
     expect(wrong).toEqual([]);

@@ -121,7 +121,13 @@ describe('a name', () => {
     for (const spelling of spellings)
       for (const scheme of ['https', 'http'])
         expect([spelling, await reasonOf(strict(`${scheme}://${spelling}:${port}/`, limits))]).toEqual([spelling, 'refused-address']);
-    for (const url of [`https://8.8.8.8@127.0.0.1:${port}/`, `https://a:b@localhost:${port}/`, 'file:///etc/passwd', 'gopher://127.0.0.1/', `//127.0.0.1:${port}`])
+    for (const url of [
+      `https://8.8.8.8@127.0.0.1:${port}/`,
+      `https://a:b@localhost:${port}/`,
+      'file:///etc/passwd',
+      'gopher://127.0.0.1/',
+      `//127.0.0.1:${port}`,
+    ])
       expect([url, await reasonOf(strict(url, limits))]).toEqual([url, 'bad-url']);
     expect(heard).toBe(before);
   });

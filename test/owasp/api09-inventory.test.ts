@@ -60,7 +60,17 @@ afterAll(async () => {
 });
 
 /** Functions that pass every request on and answer none by themselves, wherever they stand. */
-const passing = new Set(['settled', 'checkHeaders', 'unknownAddress', 'jsonOnly', 'postOnly', 'jsonParser', 'rawParser', '<anonymous>', 'router']);
+const passing = new Set([
+  'settled',
+  'checkHeaders',
+  'unknownAddress',
+  'jsonOnly',
+  'postOnly',
+  'jsonParser',
+  'rawParser',
+  '<anonymous>',
+  'router',
+]);
 
 /** Every address that a stack of layers answers at, as `<method> <path>`; `USE` where a function has all below. */
 function mounted(stack: readonly Layer[], base = ''): string[] {

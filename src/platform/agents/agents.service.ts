@@ -9,11 +9,11 @@ import { modelNames, offlineName } from '../../gateways/model/open-model.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../audit.store.ts';
+import { makeRoom } from '../room.ts';
 import { checkInBackground } from './agent-checks.ts';
 import { isBeingChecked, nextState } from './agent-state.ts';
 import type { AgentChanges, AgentInput, AgentShown } from './agents.schemas.ts';
 import * as store from './agents.store.ts';
-import { makeRoom } from '../room.ts';
 
 const shown = (row: store.AgentRow): AgentShown => ({
   id: row.id,

@@ -10,6 +10,7 @@ import { makeApiKey } from '../../identity/api-key.ts';
 import { keyPermissions } from '../../identity/principal.ts';
 import { type AuditEntry, writeAudit } from '../audit.store.ts';
 import { refuseHandedOver } from '../grant.ts';
+import { makeRoom } from '../room.ts';
 import type { ApiKeyChanges, ApiKeyInput, ApiKeyView } from './api-keys.schemas.ts';
 import {
   type ApiKeyFilter,
@@ -24,7 +25,6 @@ import {
   unknownVersions,
   updateApiKey,
 } from './api-keys.store.ts';
-import { makeRoom } from '../room.ts';
 
 const view = (row: ApiKeyRow): ApiKeyView => ({
   id: row.id,

@@ -16,9 +16,9 @@ import {
   validateDocument,
 } from '../../public/index.ts';
 import { writeAudit } from '../audit.store.ts';
+import { makeRoom } from '../room.ts';
 import type { ApiSchemaChange, NewApiSchema } from './api-schemas.schemas.ts';
 import * as store from './api-schemas.store.ts';
-import { makeRoom } from '../room.ts';
 
 export const view = (row: store.ApiSchemaRow) => ({
   id: row.id,

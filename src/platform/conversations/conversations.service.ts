@@ -9,12 +9,12 @@ import { type PageQuery, toPage } from '../../http/page.ts';
 import type { EventChannel } from '../../http/route.ts';
 import { getAgentRow } from '../agents/agents.service.ts';
 import { writeAudit } from '../audit.store.ts';
+import { makeRoom } from '../room.ts';
 import { answerMessage } from './answer.ts';
 import { beginAnswer } from './begin-answer.ts';
 import type { ConversationShown, MessageShown } from './conversations.schemas.ts';
 import * as store from './conversations.store.ts';
 import { listMessages as listRows, type MessageRow } from './messages.store.ts';
-import { makeRoom } from '../room.ts';
 
 const makerOf = ({ organizationId, principal }: RequestCtx): store.Maker => ({ organizationId, ownerId: principal.user.id });
 

@@ -11,6 +11,7 @@ import { lookUpTxt, type TxtAnswer } from '../../gateways/dns.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { type Author, writeAudit } from '../audit.store.ts';
+import { makeRoom } from '../room.ts';
 import { challengeName, judge, nextCheckMs, takenElsewhere, type Verdict } from './check.ts';
 import type { DomainChanges, DomainView } from './domains.schemas.ts';
 import {
@@ -27,7 +28,6 @@ import {
   updateChecked,
 } from './domains.store.ts';
 import { readHostname } from './hostname.ts';
-import { makeRoom } from '../room.ts';
 
 const view = (row: DomainRow): DomainView => ({
   id: row.id,

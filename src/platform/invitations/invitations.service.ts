@@ -12,6 +12,7 @@ import { enqueueMail, layoutMail, recallMail } from '../../mail/index.ts';
 import { writeAudit } from '../audit.store.ts';
 import { checkGrant } from '../grant.ts';
 import { actsAsOwner, holdAuthority, onlyOwners } from '../members/authority.ts';
+import { makeRoom } from '../room.ts';
 import type { InvitationView } from './invitations.schemas.ts';
 import {
   countInvitationMails,
@@ -29,7 +30,6 @@ import {
   revokeInvitation,
   type Terms,
 } from './invitations.store.ts';
-import { makeRoom } from '../room.ts';
 
 /** A custom role may hold every permission, and is still not the owners' own. */
 export const isOwnerRole = (role: Pick<RoleRow, 'name' | 'built_in'>): boolean => role.built_in && role.name === 'owner';

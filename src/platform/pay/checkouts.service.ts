@@ -10,6 +10,7 @@ import type { CheckoutOrder, CheckoutSession } from '../../gateways/payments/pro
 import { instant } from '../../http/fields.ts';
 import { writeAudit } from '../audit.store.ts';
 import { verifiedHostnames } from '../domains/domains.store.ts';
+import { makeRoom } from '../room.ts';
 import { asAnswer, isRefusal, openAccountOf, providerSignal } from './accounts.ts';
 import { type ConfigRow, findConfig, lockConfig } from './config.store.ts';
 import { erpStates } from './erp-documents.store.ts';
@@ -20,7 +21,6 @@ import type { CheckoutInput, CheckoutView } from './pay.schemas.ts';
 import { isOpen } from './payment-state.ts';
 import * as store from './payments.store.ts';
 import { wake } from './tasks.store.ts';
-import { makeRoom } from '../room.ts';
 
 /** Half an hour, and what a provider that wants no less may lose on the way. */
 const lifetimeMs = 31 * 60_000;

@@ -8,6 +8,7 @@ import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { type Available, readAvailable } from '../../public/index.ts';
 import { writeAudit } from '../audit.store.ts';
+import { makeRoom } from '../room.ts';
 import type {
   FieldFormat,
   FieldMappingChange,
@@ -19,7 +20,6 @@ import type {
 import * as store from './field-mappings.store.ts';
 import { type ColumnType, sourcesOf } from './sources.ts';
 import { unknownRecordType } from './targets.ts';
-import { makeRoom } from '../room.ts';
 
 const formats: Readonly<Record<ColumnType, readonly FieldFormat['type'][]>> = {
   text: ['text'],

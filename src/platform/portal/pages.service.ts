@@ -8,10 +8,10 @@ import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { type Available, readAvailable } from '../../public/index.ts';
 import { writeAudit } from '../audit.store.ts';
+import { makeRoom } from '../room.ts';
 import { type Block, maxPageBytes, type NewPage, type PageChange, type PageSummaryView, type PageView } from './pages.schemas.ts';
 import * as store from './pages.store.ts';
 import { findSharedViews, unknownRecordType, unknownView } from './targets.ts';
-import { makeRoom } from '../room.ts';
 
 async function problemsOf(tx: Tx, ctx: RequestCtx, blocks: readonly Block[], available: Available): Promise<ErrorDetail[]> {
   const viewIds = blocks.flatMap((block) => (block.type === 'view' ? [block.viewId] : []));

@@ -8,9 +8,9 @@ import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { checkTemplate, type TemplatePart, type TemplateProblem } from '../../templates/index.ts';
 import { writeAudit } from '../audit.store.ts';
+import { makeRoom } from '../room.ts';
 import type { NewTemplate, TemplateChange, TemplateView } from './templates.schemas.ts';
 import * as store from './templates.store.ts';
-import { makeRoom } from '../room.ts';
 
 type Texts = { readonly subject: string | null; readonly body: string };
 

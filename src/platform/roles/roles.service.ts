@@ -13,9 +13,9 @@ import { rolePermissions as heldBy } from '../../identity/principal.ts';
 import { writeAudit } from '../audit.store.ts';
 import { checkGrant } from '../grant.ts';
 import { holdAuthority } from '../members/authority.ts';
+import { makeRoom } from '../room.ts';
 import type { PermissionView, RoleChanges, RoleInput, RoleView } from './roles.schemas.ts';
 import * as store from './roles.store.ts';
-import { makeRoom } from '../room.ts';
 
 const permissionsOf = (row: store.RoleRow): readonly Permission[] =>
   heldBy({ name: row.name, builtIn: row.built_in, permissions: row.permissions });

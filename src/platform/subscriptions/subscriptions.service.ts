@@ -10,13 +10,13 @@ import { type PageQuery, type PageResult, toPage } from '../../http/page.ts';
 import { nextSlot, scheduleProblem } from '../../sync/index.ts';
 import { writeAudit } from '../audit.store.ts';
 import { findTemplate } from '../portal/templates.store.ts';
+import { makeRoom } from '../room.ts';
 import { viewerOf } from '../views/views.service.ts';
 import { recallMails } from './deliveries.service.ts';
 import { type LastSlotRow, lastSlots } from './deliveries.store.ts';
 import { findViewForOwner, findViewOfCaller, getRow, lockOwnRow } from './sight.ts';
 import type { NewSubscription, SubscriptionChange, SubscriptionView } from './subscriptions.schemas.ts';
 import * as store from './subscriptions.store.ts';
-import { makeRoom } from '../room.ts';
 
 const disabledWords = {
   view_deleted: 'Its view was deleted: name another one, or delete the subscription',

@@ -23,10 +23,10 @@ import {
 } from '../../sync/index.ts';
 import { usersOfRecordType } from '../api-schemas/api-schemas.store.ts';
 import { writeAudit } from '../audit.store.ts';
+import { makeRoom } from '../room.ts';
 import { usesByViews } from '../views/uses.ts';
 import type { NewSyncConfig, SyncConfigChange } from './syncs.schemas.ts';
 import * as store from './syncs.store.ts';
-import { makeRoom } from '../room.ts';
 
 export const runView = (row: RunRow) => ({
   id: row.id,

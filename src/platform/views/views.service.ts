@@ -11,9 +11,9 @@ import { type PageQuery, toPage } from '../../http/page.ts';
 import type { OpenDownload } from '../../http/route.ts';
 import { openRecords, type QueryProblem, type RecordQuery } from '../../public/index.ts';
 import { writeAudit } from '../audit.store.ts';
+import { makeRoom } from '../room.ts';
 import type { ViewChanges, ViewInput, ViewShown } from './views.schemas.ts';
 import * as store from './views.store.ts';
-import { makeRoom } from '../room.ts';
 
 /** Whoever may change members looks after what members leave behind. */
 export const viewerOf = ({ principal }: Pick<RequestCtx, 'principal'>): store.Viewer => ({
