@@ -124,7 +124,7 @@ describe('what is sent', () => {
     if (shape.type === 'string' && !isShort && (shape.pattern === undefined || endless.test(shape.pattern)))
       problems.push(`${at}: a text of any length`);
     if (shape.type === 'array') {
-      if (shape.maxItems === undefined) problems.push(`${at}: any number of items`);
+      if (shape.maxItems === undefined) problems.push(`${at}: items without end`);
       problems.push(...unbounded(shape.items ?? {}, `${at}[]`));
     }
     for (const [name, inner] of Object.entries(shape.properties ?? {})) problems.push(...unbounded(inner, `${at}.${name}`));
@@ -135,7 +135,7 @@ describe('what is sent', () => {
   it('has a longest form: no text, list or expression without end', () => {
     const worst: Shape = { type: 'array', items: { type: 'string', pattern: '^(a+b?)+$' } };
     expect(unbounded(worst, 'x')).toEqual([
-      'x: any number of items',
+      'x: items without end',
       'x[]: ^(a+b?)+$ repeats within a repeat',
       'x[]: a text of any length',
     ]);

@@ -29,7 +29,7 @@ const hostile = [
   '@SUM(1)',
   "'; drop table users; --",
   '<script>alert(1)</script><img src=x onerror=alert(1)>',
-  '{{ secrets }}{% include "/etc/passwd" %}${7*7}#{7*7}',
+  '{{ secrets }}{% include "/etc/passwd" %}#{7*7}',
   'a\r\nBcc: victim@evil.example\r\n\r\nbody',
   '"quoted", and ""twice""\nnext',
   '\u202Egnp.exe\u0000'.replace('\u0000', ''),
