@@ -178,13 +178,11 @@ describe('a session', () => {
     expect(writes.length).toBeGreaterThan(60);
     const wrong: string[] = [];
     for (const [index, route] of writes.entries()) {
-      // Each operation meets none at all and one of the others in turn: which is told apart in one place for all of them.
-      const origin = foreign[index % foreign.length] ?? '';
-      for (const headers of [{ cookie }, { cookie, origin }]) {
-        const answer = await fetch(`${site.origin}${platformBase}${addressOf(route)}`, { method: route.method, headers });
-        if (answer.status !== 403 || !(await answer.text()).includes('foreign_origin'))
-          wrong.push(`${route.id} ${origin} ${answer.status}`);
-      }
+      // Each operation meets one of them in turn: they are told apart in one place for all of them.
+      const origin = foreign[index % foreign.length];
+      const headers = { cookie, ...(origin !== undefined && { origin }) };
+      const answer = await fetch(`${site.origin}${platformBase}${addressOf(route)}`, { method: route.method, headers });
+      if (answer.status !== 403 || !(await answer.text()).includes('foreign_origin')) wrong.push(`${route.id} ${origin} ${answer.status}`);
     }
     expect(wrong).toEqual([]);
   });

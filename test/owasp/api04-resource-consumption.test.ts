@@ -134,11 +134,7 @@ describe('what is sent', () => {
 
   it('has a longest form: no text, list or expression without end', () => {
     const worst: Shape = { type: 'array', items: { type: 'string', pattern: '^(a+b?)+$' } };
-    expect(unbounded(worst, 'x')).toEqual([
-      'x: items without end',
-      'x[]: ^(a+b?)+$ repeats within a repeat',
-      'x[]: a text of any length',
-    ]);
+    expect(unbounded(worst, 'x')).toEqual(['x: items without end', 'x[]: ^(a+b?)+$ repeats within a repeat', 'x[]: a text of any length']);
     const bodies = Object.values(document.paths)
       .flatMap((methods) => Object.values(methods))
       .flatMap(({ operationId = '', requestBody }) =>

@@ -8,8 +8,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type GuardedFetch, GuardedFetchError, openGuardedFetch, type Resolve } from '../../src/core/guarded-fetch.ts';
 import type { Route } from '../../src/http/route.ts';
 import { describePlatform } from '../../src/platform/index.ts';
-import { guardedRoutes, openWalk, rightful, type Walk } from '../contract/walk.ts';
+import { guardedRoutes, keyCredential, openWalk, rightful, type Walk } from '../contract/walk.ts';
 import { type DnsServer, startDns } from '../setup/dns.ts';
+import { makeKey, makeOrganization } from '../setup/organization.ts';
 
 let dns: DnsServer;
 let inside: Server;
@@ -205,15 +206,14 @@ describe('what callers may name', () => {
 
   it('for the ERP is the account’s own host alone', async () => {
     const put = route('putErpConnection');
-    const found = walk.builderOf(put);
-    const site = await found?.site();
-    if (found === undefined || site === undefined) throw new Error('no builder');
-    const sent = await found.builder.build(site);
+    const { id } = await makeOrganization(walk.ctx);
+    const credential = keyCredential((await makeKey(walk.ctx, id, { permissions: ['write'] })).secret);
+    const authentication = { method: 'tba', consumerKey: 'ck', tokenId: 'ti', consumerSecret: 'x'.repeat(32), tokenSecret: 'y'.repeat(32) };
+    const ask = (baseUrl: string) => walk.send(put, { body: { accountId: 'TSTDRV1234567', baseUrl, authentication } }, credential);
     const before = heard;
-    for (const baseUrl of [...hosts.map((host) => `https://${host}`), `http://${own}`, `http://127.0.0.1:${port}`, `ftp://${own}`]) {
-      const answer = await walk.send(put, { ...sent, body: { ...(sent.body as object), baseUrl } }, rightful(put, site));
-      expect([baseUrl, answer.status]).toEqual([baseUrl, 422]);
-    }
+    for (const baseUrl of [...hosts.map((host) => `https://${host}`), `http://${own}`, `http://127.0.0.1:${port}`, `ftp://${own}`])
+      expect([baseUrl, (await ask(baseUrl)).status]).toEqual([baseUrl, 422]);
+    expect((await ask(`https://${own}`)).status).toBe(200);
     expect(heard).toBe(before);
   });
 
