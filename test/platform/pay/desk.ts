@@ -51,6 +51,8 @@ export type Desk = {
   paymentOf(checkout: { paymentId: string }): Promise<Answer['body']>;
   /** Puts an invoice where the last sync would have left it. */
   sync(id: string, due: string): Promise<unknown>;
+  /** As if the last run could not take in what the ERP says of it now. */
+  reject(id: string): Promise<unknown>;
   sql<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   stop(): Promise<void>;
 };
@@ -125,6 +127,11 @@ function makeDesk({ books, ctx, app, api, secret, lines }: Opened, payWork: PayW
         `insert into ${tenantSchema(ctx.organizationId)}.invoice_1 values ($1::bigint, 'INV', $2, '1', '1', 'GBP')
          on conflict (id) do update set c2 = excluded.c2`,
         [id, due],
+      ),
+    reject: (id) =>
+      ctx.db.data.query(
+        `insert into ${tenantSchema(ctx.organizationId)}.rejections (record_type, id, code, message, run_id) values ('invoice', $1, 'X', 'x', $2)`,
+        [id, newId()],
       ),
     stop: async () => {
       await payWork.stop();
