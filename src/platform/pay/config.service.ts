@@ -26,7 +26,7 @@ import {
 import * as store from './config.store.ts';
 import type { InvoiceMapping, PayConfigInput, PayConfigView } from './pay.schemas.ts';
 import { findNewestSession } from './payments.store.ts';
-import { findTaskError, wake } from './tasks.store.ts';
+import { findTaskError, wake, wakeFailed } from './tasks.store.ts';
 import { requirePaymentWriter } from './write-back.service.ts';
 
 const target = { type: 'pay-config', id: null };
@@ -135,7 +135,9 @@ async function choose(ctx: RequestCtx, input: PayConfigInput, held: readonly Acc
 async function saveAccount(tx: Tx, ctx: RequestCtx, { id, secrets, isNew }: Chosen, provider: AccountRow['provider']): Promise<void> {
   const sealed = secrets === undefined ? undefined : sealSecrets(ctx, id, secrets);
   if (!isNew) {
-    if (sealed !== undefined) await store.updateSecrets(tx, ctx.organizationId, id, sealed);
+    if (sealed === undefined) return;
+    await store.updateSecrets(tx, ctx.organizationId, id, sealed);
+    await wakeFailed(tx, ctx.organizationId, id);
     return;
   }
   await store.insertAccount(tx, ctx.organizationId, { id, provider, ...(sealed ?? { secrets: null, secret_hint: null }) });
