@@ -277,7 +277,8 @@ it('three ledgers agree at rest, nothing is charged twice, and states move forwa
   // The sequences do something.
   const lines = await world.lines();
   expect(lines.filter(({ received }) => received > 0).length).toBeGreaterThan(played / 3);
-  expect(lines.filter(({ atStripe }) => atStripe.refunded > 0).length).toBeGreaterThanOrEqual(played / 12);
+  // Of few, none may have been given back: how they interleave is not the seed's to say.
+  if (played >= 48) expect(lines.filter(({ atStripe }) => atStripe.refunded > 0).length).toBeGreaterThan(played / 12);
 });
 
 it('a refund that comes back is told with what to do, and is gone from the ERP when that was done', async () => {
