@@ -155,6 +155,7 @@ export const Environment = z.object({
   OPENAI_COMPATIBLE_URL: httpUrl.optional(),
   OPENAI_COMPATIBLE_API_KEY: z.string().min(1).optional(),
   STRIPE_API_URL: origin.default('https://api.stripe.com'),
+  SANDBOX_PAYMENTS: z.stringbool().optional(),
   DEMO_DATA: z.string().min(1).optional(),
 });
 type Environment = z.output<typeof Environment>;
@@ -229,7 +230,7 @@ function toSettings(env: Environment): Settings {
   return {
     publicUrl: (env.PUBLIC_URL ?? `http://${env.HOST.includes(':') ? `[${env.HOST}]` : env.HOST}:${env.PORT}`).replace(/\/+$/, ''),
     ownUrl: `http://127.0.0.1:${env.PORT}`,
-    sandbox: { laterMs: 10_000, payoutEveryMs: 86_400_000 },
+    sandbox: { allowed: env.SANDBOX_PAYMENTS ?? env.NODE_ENV !== 'production', laterMs: 10_000, payoutEveryMs: 86_400_000 },
     production: env.NODE_ENV === 'production',
     allowSignup: env.ALLOW_SIGNUP,
     mostPerOrganization: env.ORGANIZATION_LIMITS,

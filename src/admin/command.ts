@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import type { Knex } from 'knex';
 import { z } from 'zod';
 import type { Ctx } from '../core/ctx.ts';
+import { plainWords } from '../http/plain-words.ts';
 
 /** The command can't be carried out as it was given; the message says why. */
 export class RefusedCommand extends Error {
@@ -133,7 +134,9 @@ export function readGiven(command: Command, args: readonly string[]): { given: u
     ...named.map(({ name }) => [name, values[dashed(name)]] as const),
     ...places.map(({ name }, index) => [name, parsed.positionals[index]] as const),
   ]);
-  const read = command.given.safeParse(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)));
+  const read = command.given.safeParse(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)), {
+    error: plainWords,
+  });
   if (read.success) return { given: read.data, json: json === true };
   const shownAs = (name: string): string => entries.find((entry) => entry.name === name)?.shown ?? name;
   throw new BadArguments(

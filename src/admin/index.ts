@@ -100,7 +100,9 @@ export async function runAdmin(config: Config, life: Lifecycle, args: readonly s
     return await carryOut(config, life, command, rest);
   } catch (error) {
     if (error instanceof Stopped) throw error;
-    console.error(error instanceof BadArguments ? `${error.message}\n\n${helpOf(command)}` : wordsOf(error));
+    console.error(
+      error instanceof BadArguments ? `${error.message}\n\nnpm run admin -- ${command.name} --help says what it takes.` : wordsOf(error),
+    );
     return error instanceof BadArguments ? 2 : 1;
   }
 }

@@ -2,10 +2,15 @@
 import { z } from 'zod';
 import { inTransaction } from '../db/transaction.ts';
 import { Email, shortText } from '../http/fields.ts';
+import { plainWords } from '../http/plain-words.ts';
 import { NewApiKey } from '../platform/api-keys/api-keys.schemas.ts';
 import { issueApiKey } from '../platform/api-keys/api-keys.service.ts';
 import { BadArguments, defineCommand, listed, option, RefusedCommand } from './command.ts';
 import { auditOperator, findOrganization, organizationOption } from './operator.ts';
+
+/** The option that gave what stands at this place of a new key. */
+const optionOf = ([first, second]: readonly PropertyKey[]): string =>
+  `--${first === 'expiresAt' ? 'expires' : String(first === 'scopes' ? second : first)}`;
 
 export const issueKey = defineCommand({
   name: 'issue-key',
@@ -19,14 +24,15 @@ export const issueKey = defineCommand({
     organization: organizationOption,
     user: option(Email, 'address', 'the member for whom the key acts'),
     name: option(shortText(120), 'name', 'what the key is called'),
-    permissions: option(listed, 'read,write', 'read is what it may without'),
+    permissions: option(listed, 'read,write', 'what it may do: read unless told; write includes read'),
     versions: option(listed, 'v1,v2', 'the published versions that it is kept to'),
     resources: option(listed, 'a,b', 'the resources that it is kept to'),
     expires: option(z.string().optional(), 'instant', 'when it ends, such as 2027-01-31T00:00:00Z'),
   }),
   async run({ ctx, owner }, { organization: named, user, name, expires, ...scopes }) {
-    const parsed = NewApiKey.safeParse({ name, scopes, ...(expires !== undefined && { expiresAt: expires }) });
-    if (!parsed.success) throw new BadArguments(parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('\n'));
+    const wanted = { name, scopes, ...(expires !== undefined && { expiresAt: expires }) };
+    const parsed = NewApiKey.safeParse(wanted, { error: plainWords });
+    if (!parsed.success) throw new BadArguments(parsed.error.issues.map(({ path, message }) => `${optionOf(path)}: ${message}`).join('\n'));
     const organization = await findOrganization({ owner }, named);
     const made = await inTransaction({ db: ctx.db, organizationId: organization.id }, async (tx) => {
       const member = await tx('memberships as m')

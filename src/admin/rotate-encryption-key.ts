@@ -75,7 +75,9 @@ function advise(left: readonly Left[], unlisted: readonly string[], former: read
     );
   if (unlisted.length > 0)
     lines.push(`Sealed values where this version expects none: ${unlisted.join(', ')}. Keep every key and report it as a bug.`);
-  if (lines.length === 0 && former.length > 0)
+  if (lines.length === 0 && former.length === 0)
+    lines.push('There is no other key, and nothing is under one: there was nothing to rotate. --help has the order of steps.');
+  else if (lines.length === 0)
     lines.push(
       `Nothing is left under ${former.join(', ')}. Keep it behind the first key for 30 days: tokens of /changes that were given under it are` +
         ' known by it until then; whoever shows one later begins again without "since".',

@@ -29,6 +29,8 @@ export type Settings = {
   readonly ownUrl: string;
   /** The built-in payment provider's clock. */
   readonly sandbox: {
+    /** Whether checkouts may be paid there: they pay invoices in the ERP, and no money moves. */
+    readonly allowed: boolean;
     /** How long what does not happen at once takes. */
     readonly laterMs: number;
     /** What was taken is paid out so often, by windows counted from the epoch. */

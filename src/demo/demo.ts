@@ -89,12 +89,12 @@ Try it:
   curl ${headers} '${api}/customers?pageSize=2'
   curl -H 'Authorization: Bearer ${managementKey}' '${baseUrl}/api/platform/v1/whoami'
 
-Ask the agent (README, "Agents", has more):
+Ask the agent (docs/agents.md has more):
 
   CONVERSATION=$(${managing} '${platform}/agents/${agentId}/conversations' -d '{}' | sed 's/.*"id":"\\([^"]*\\)","agentId.*/\\1/') \\
     && ${managing} -N -H 'Accept: text/event-stream' "${platform}/conversations/$CONVERSATION/messages" -d '{"content":"How many invoices are open?"}'
 
-Pay an invoice on the sandbox's page: README, "Pay".
+Pay an invoice on a test page: docs/pay.md has the commands.
 
 Mails, invitations for one, are written to ${dataDir}/outbox as .eml files.
 

@@ -72,8 +72,7 @@ function bill({ payee, title, items, amount, currency }: Session): string {
     `        <tr><th scope="row">${escapeHtml(label)}</th><td>${escapeHtml(shownAmount(part, currency))}</td></tr>`;
   return `    <section aria-label="What is paid">
       <table>
-        <caption>${escapeHtml(title)}</caption>
-        <tbody>
+${items.every(({ label }) => label === title) ? '' : `        <caption>${escapeHtml(title)}</caption>\n`}        <tbody>
 ${items.map(row).join('\n')}
         </tbody>
         <tfoot><tr><th scope="row">Total to ${escapeHtml(payee)}</th><td>${escapeHtml(shownAmount(amount, currency))}</td></tr></tfoot>

@@ -84,10 +84,15 @@ function watchProcess(registers: Registry[], { version, pools, caches, turns, si
   });
 }
 
-/** The name of each figure of the database, what it says, and what its label is called. */
-const databaseFigures: Readonly<Record<string, readonly [name: string, help: string, label: string | null]>> = {
-  sync_runs: ['portal_sync_runs', 'Sync runs that have not ended, by state.', 'state'],
-  sync_runs_ended: ['portal_sync_runs_ended_1h', 'Sync runs that ended within the last hour, by how.', 'state'],
+/** The name of each figure of the database, what it says, what its label is called, and which labels are told as 0 where there is none. */
+const databaseFigures: Readonly<Record<string, readonly [name: string, help: string, label: string | null, told?: readonly string[]]>> = {
+  sync_runs: ['portal_sync_runs', 'Sync runs that have not ended, by state.', 'state', ['queued', 'running', 'waiting', 'publishing']],
+  sync_runs_ended: [
+    'portal_sync_runs_ended_1h',
+    'Sync runs that ended within the last hour, by how.',
+    'state',
+    ['succeeded', 'partial', 'failed', 'cancelled'],
+  ],
   sync_runs_left: ['portal_sync_runs_left', 'Sync runs whose process is gone and that no other has taken up yet.', null],
   queue_waiting: ['portal_queue_waiting', 'What is due and not taken up, by queue.', 'queue'],
   queue_oldest_seconds: ['portal_queue_oldest_seconds', 'For how long the first in a queue is due.', 'queue'],
@@ -100,12 +105,14 @@ function watchDatabase(registers: Registry[], latest: () => readonly Figure[] | 
   gauge(registers, 'portal_database_figures_up', 'Whether the database could be asked for the figures beside this one.', [], () => [
     [{}, latest() === undefined ? 0 : 1],
   ]);
-  for (const [wanted, [name, help, label]] of Object.entries(databaseFigures)) {
-    gauge(registers, name, help, label === null ? [] : [label], () =>
-      (latest() ?? [])
-        .filter(({ figure }) => figure === wanted)
-        .map((row): Row => [label === null ? {} : { [label]: row.label }, row.value]),
-    );
+  for (const [wanted, [name, help, label, always = []]] of Object.entries(databaseFigures)) {
+    gauge(registers, name, help, label === null ? [] : [label], () => {
+      const figures = latest();
+      if (figures === undefined) return [];
+      const rows = figures.filter(({ figure }) => figure === wanted);
+      const absent = always.filter((state) => !rows.some((row) => row.label === state)).map((state) => ({ label: state, value: 0 }));
+      return [...rows, ...absent].map((row): Row => [label === null ? {} : { [label]: row.label }, row.value]);
+    });
   }
 }
 

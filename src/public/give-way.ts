@@ -25,6 +25,8 @@ export function openStanding(pool: Pick<Pool, 'query'>, log: Log): Standing {
     if (looking) setTimeout(look, lookEveryMs);
   };
   const look = async (): Promise<void> => {
+    // The last one may have ended since, and the pool with it.
+    if (watched.size === 0) return lookSoon();
     try {
       const { rows } = await pool.query<{ pid: number }>(blockers, [patienceMs / 1000, [...watched.keys()]]);
       for (const { pid } of rows) watched.get(pid)?.();

@@ -69,6 +69,7 @@ describe('commands', () => {
     ['issue-key', ['--name', 'x', '--colour', 'red'], /--colour/],
     ['list-runs', ['--idle', 'soon'], /--idle <minutes>\]: must be a whole number of minutes/],
     ['list-runs', ['now'], /"now" has no meaning here/],
+    ['issue-key', ['--organization', 'acme', '--user', 'ada', '--name', 'x'], /--user <address>: must be an e-mail address/],
     ['release-run', [], /<run id> is missing/],
     ['release-run', ['x'], /<run id>: must be a UUID/],
     ['finish-restore', ['--since', 'yesterday'], /--since <instant>\]: must be an RFC 3339 instant/],
@@ -135,7 +136,8 @@ describe('issue-key', () => {
     await expect(operator.run('issue-key', '--organization', 'none', '--user', 'a@b.test', '--name', 'x')).rejects.toThrow(
       'no organization none',
     );
-    await expect(issue('--user', 'ada@example.test', '--permissions', 'all')).rejects.toThrow('permissions');
+    await expect(issue('--user', 'ada@example.test', '--permissions', 'all')).rejects.toThrow('--permissions: must be one of: read, write');
+    await expect(issue('--user', 'ada@example.test', '--expires', 'soon')).rejects.toThrow('--expires: must be an RFC 3339 instant');
     await expect(issue('--user', 'ada@example.test', '--versions', 'v7')).rejects.toThrow('versions that do not exist');
     await expect(issue('--user', 'ada@example.test', '--expires', '2001-01-01T00:00:00Z')).rejects.toThrow('expired');
     expect(stranger.slug).not.toBe(organization.slug);
@@ -235,6 +237,10 @@ describe('rotate-encryption-key', () => {
       await expect(openMail({ keyring: openKeyring([old]) }, row, shared)).rejects.toThrow(UnreadableBox);
     }
     expect((await withKeys(only).run('verify-restore')).json).toMatchObject({ problems: [], sealed: { unreadable: {} } });
+    expect(await withKeys(only).run('rotate-encryption-key')).toMatchObject({
+      left: false,
+      text: expect.stringContaining('nothing to rotate'),
+    });
   });
 
   it('given again it does nothing; what a process with the old key in front wrote meanwhile it closes', async () => {

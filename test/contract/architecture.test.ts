@@ -120,7 +120,7 @@ const mayImport: Record<string, Record<string, Access>> = {
     core: 'all',
     db: 'all',
     gateways: ['payments/sandbox/sandbox.ts'],
-    http: ['fields.ts', 'idempotency.ts'],
+    http: ['fields.ts', 'idempotency.ts', 'plain-words.ts'],
     identity: ['api-key.ts', 'sessions.store.ts'],
     mail: 'door',
     platform: 'all',

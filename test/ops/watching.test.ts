@@ -138,6 +138,9 @@ describe('GET /metrics', () => {
       return told(now, 'portal_sync_runs{state="queued"}') === 1 ? now : undefined;
     });
     expect(told(text, 'portal_sync_runs_ended_1h{state="failed"}')).toBe(1);
+    // What there is none of is told as such: a number that is absent can't be watched.
+    expect(told(text, 'portal_sync_runs{state="publishing"}')).toBe(0);
+    expect(told(text, 'portal_sync_runs_ended_1h{state="partial"}')).toBe(0);
     expect(told(text, 'portal_queue_waiting{queue="sync_runs"}')).toBe(1);
     expect(told(text, 'portal_queue_oldest_seconds{queue="sync_runs"}')).toBeGreaterThan(3_599);
     // Since the oldest slot that no successful run has met, whatever was tried in between.

@@ -17,7 +17,7 @@ import { type TestServer, templateName } from './global.ts';
 export const testSettings: Settings = {
   publicUrl: 'http://127.0.0.1',
   ownUrl: 'http://127.0.0.1:9',
-  sandbox: { laterMs: 10_000, payoutEveryMs: 86_400_000 },
+  sandbox: { allowed: true, laterMs: 10_000, payoutEveryMs: 86_400_000 },
   production: false,
   rateLimitPerMinute: 10_000,
   allowSignup: false,
