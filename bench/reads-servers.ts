@@ -10,6 +10,7 @@ import { type Address, poolConfig } from '../src/db/connect.ts';
 
 export type Running = { readonly pid: number; readonly url: string; stop(): Promise<void> };
 
+/** The least server's, and of the service's the part that public reads take. */
 const poolSize = 8;
 const flags = ['--max-semi-space-size=4', '--heap-growing-percent=30'];
 
@@ -59,7 +60,7 @@ export async function startService(folder: string, options: StartOptions = {}): 
       PATH: process.env['PATH'],
       DATA_DIR: folder,
       PORT: String(port),
-      DATA_POOL_SIZE: String(poolSize),
+      DATA_POOL_SIZE: '10',
       RATE_LIMIT_PER_MINUTE: '100000',
       ...options.environment,
     },

@@ -85,7 +85,7 @@ export const Environment = z.object({
   WAREHOUSE_URL: postgresUrl.optional(),
   ENCRYPTION_KEY: encryptionKeys.optional(),
   CONTROL_POOL_SIZE: whole(2, 100, 8),
-  DATA_POOL_SIZE: whole(2, 100, 8),
+  DATA_POOL_SIZE: whole(2, 100, 10),
   LOOKUP_POOL_SIZE: whole(1, 100, 2),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   TRUST_PROXY: trustedProxies.default(false),

@@ -30,8 +30,16 @@ export type TurnLimits = {
 };
 
 const usualRetryAfterSeconds = 30;
+/** Who waits is looked at so often within the longest wait, and so may wait that much longer. */
+const looksPerWait = 10;
 
-type Waiting = { begin(end: () => void): void; refuse(): void };
+/** `since` is the look before which it came. */
+type Waiting = {
+  readonly owner: string;
+  readonly since: number;
+  readonly begin: (end: () => void) => void;
+  readonly refuse: (error: Error) => void;
+};
 /** What an owner who runs or waits has, the longest waiting first; `last` counts up with each turn that begins. */
 type Share = { running: number; readonly waiting: Set<Waiting>; last: number };
 
@@ -49,6 +57,9 @@ export function openTurns(limits: TurnLimits, what = 'exports'): Turns {
   let closed = false;
   const shares = new Map<string, Share>();
   const atRest = new Set<() => void>();
+  /** One timer for all who wait, as one for each costs more than its turn. */
+  let looking: NodeJS.Timeout | undefined;
+  let looks = 0;
 
   const shareOf = (owner: string): Share => {
     const held = shares.get(owner);
@@ -83,66 +94,84 @@ export function openTurns(limits: TurnLimits, what = 'exports'): Turns {
     if (best === undefined) return;
     const [owner, share] = best;
     const [place] = share.waiting;
-    place?.begin(run(owner, share));
+    if (place === undefined) return;
+    const end = run(owner, share);
+    leave(place);
+    place.begin(end);
   };
   /** Made once: they are thrown when there is the least time for it. */
   const tooMany = unavailable(`Too many ${what} are under way; try again later`, retryAfterSeconds);
   const tooLong = unavailable(`The ${what} under way took too long; try again later`, retryAfterSeconds);
-  const wait = (owner: string, signal: AbortSignal | undefined): Promise<(() => void) | undefined> =>
-    new Promise((resolve, reject) => {
-      const share = shareOf(owner);
-      const leave = (): void => {
-        share.waiting.delete(place);
-        inQueue -= 1;
-        forgetIdle(owner, share);
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', giveUp);
-      };
-      const giveUp = (): void => {
-        leave();
-        resolve(undefined);
-      };
-      const timer = setTimeout(() => {
-        leave();
-        reject(tooLong);
-      }, limitMs);
-      const place: Waiting = {
-        begin: (end) => {
-          leave();
-          resolve(end);
-        },
-        refuse: () => {
-          leave();
-          reject(stopping());
-        },
-      };
-      share.waiting.add(place);
-      inQueue += 1;
-      signal?.addEventListener('abort', giveUp);
-    });
+  const leave = (place: Waiting): void => {
+    const share = shares.get(place.owner);
+    if (share?.waiting.delete(place) !== true) return;
+    inQueue -= 1;
+    forgetIdle(place.owner, share);
+  };
+  const refuseAll = (isRefused: (place: Waiting) => boolean, error: Error): void => {
+    for (const { waiting: places } of [...shares.values()]) {
+      for (const place of [...places]) {
+        if (!isRefused(place)) break;
+        leave(place);
+        place.refuse(error);
+      }
+    }
+  };
+  const look = (): void => {
+    looks += 1;
+    refuseAll(({ since }) => looks - since > looksPerWait, tooLong);
+    if (inQueue > 0) return;
+    clearInterval(looking);
+    looking = undefined;
+  };
+  /** Throws 503 when too many wait. */
+  const queue = (owner: string, begin: Waiting['begin'], refuse: Waiting['refuse']): Waiting => {
+    if (closed) throw stopping();
+    if (inQueue >= waiting || (shares.get(owner)?.waiting.size ?? 0) >= half(waiting)) throw tooMany;
+    const place = { owner, since: looks, begin, refuse };
+    shareOf(owner).waiting.add(place);
+    inQueue += 1;
+    looking ??= setInterval(look, limitMs / looksPerWait);
+    return place;
+  };
   const begin = (owner: string): (() => void) | undefined => {
     if (taken >= running) return undefined;
     const share = shareOf(owner);
     return share.running < ofOne ? run(owner, share) : undefined;
   };
-  const enter = async (owner: string, signal?: AbortSignal): Promise<(() => void) | undefined> => {
-    const end = begin(owner);
-    if (end !== undefined) return end;
-    if (closed) throw stopping();
-    if (inQueue < waiting && (shares.get(owner)?.waiting.size ?? 0) < half(waiting)) return wait(owner, signal);
-    throw tooMany;
-  };
   return {
     begin,
-    take: async (owner, signal) => (signal.aborted ? undefined : enter(owner, signal)),
-    await: async (owner) => {
-      const end = await enter(owner);
-      if (end === undefined) throw new Error('a turn was called away');
-      return end;
-    },
+    take: (owner, signal) =>
+      new Promise((resolve, reject) => {
+        const end = signal.aborted ? undefined : begin(owner);
+        if (signal.aborted || end !== undefined) return resolve(end);
+        const done = (): void => signal.removeEventListener('abort', giveUp);
+        const place = queue(
+          owner,
+          (begun) => {
+            done();
+            resolve(begun);
+          },
+          (error) => {
+            done();
+            reject(error);
+          },
+        );
+        const giveUp = (): void => {
+          leave(place);
+          resolve(undefined);
+        };
+        signal.addEventListener('abort', giveUp, { once: true });
+      }),
+    await: (owner) =>
+      new Promise((resolve, reject) => {
+        const end = begin(owner);
+        if (end === undefined) queue(owner, resolve, reject);
+        else resolve(end);
+      }),
     close: () => {
       closed = true;
-      for (const { waiting: places } of [...shares.values()]) for (const place of [...places]) place.refuse();
+      refuseAll(() => true, stopping());
     },
     now: () => ({ running: taken, waiting: inQueue }),
     lull: (atMostMs) =>
