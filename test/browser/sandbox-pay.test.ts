@@ -92,6 +92,15 @@ async function visit(options: Parameters<typeof openVisit>[1] = {}): Promise<Vis
 const stateOf = async (sessionId: string) => (await provider.payment({ sessionId }, never))?.state;
 
 describe('the payment page', () => {
+  it('says once what a single invoice is', async () => {
+    const amount = { amountMinor: 100n, currency: 'GBP' };
+    const ids = { checkoutId: newId(), paymentId: newId() };
+    const addresses = { successUrl: `${shopUrl}/paid`, cancelUrl: shopUrl, expiresAt: new Date(clock.now().getTime() + 30 * 60_000) };
+    const title = 'Invoice 77';
+    const session = await provider.createCheckout({ ...ids, amount, title, items: [{ label: title, amount }], ...addresses }, never);
+    expect((await (await fetch(session.url)).text()).match(/Invoice 77/g)).toHaveLength(1);
+  });
+
   it.each(looks)('at $name: a declined card may be followed by another one, by the keyboard', async ({ name, width, colorScheme }) => {
     const session = await checkOut();
     const opened = await visit({ viewport: { width, height: 900 }, colorScheme });
