@@ -4,7 +4,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import type { EncryptionKey } from './core/keyring.ts';
 import { isLoopbackHttp } from './core/loopback.ts';
-import type { Settings } from './core/settings.ts';
+import { type BoundedKind, mostByDefault, type Settings } from './core/settings.ts';
 
 const megabyte = 1024 * 1024;
 const flag = (fallback: boolean) => z.stringbool().default(fallback);
@@ -70,6 +70,18 @@ const encryptionKeys = z.string().transform((text, problem): EncryptionKey[] => 
   return keys;
 });
 
+/** Such as `views=100,agents=5`. */
+const organizationLimits = list.transform((items, problem): Readonly<Record<BoundedKind, number>> => {
+  const given = items.map((item) => /^(\w+)=(\d{1,7})$/.exec(item) ?? []);
+  if (given.every(([, name]) => name !== undefined && Object.hasOwn(mostByDefault, name)))
+    return { ...mostByDefault, ...Object.fromEntries(given.map(([, name = '', most]) => [name, Number(most)])) };
+  problem.addIssue({
+    code: 'custom',
+    message: `must be <kind>=<number>, several separated by commas; kinds: ${Object.keys(mostByDefault).join(', ')}`,
+  });
+  return z.NEVER;
+});
+
 /** Every variable the service knows; a test compares this list with .env.example. */
 export const Environment = z.object({
   NODE_ENV: z.enum(['development', 'test', 'production']).default('development'),
@@ -91,6 +103,8 @@ export const Environment = z.object({
   TRUST_PROXY: trustedProxies.default(false),
   CORS_ORIGINS: list.refine((origins) => origins.every(isOrigin), 'must be web origins such as https://shop.example'),
   ALLOW_SIGNUP: flag(false),
+  ORGANIZATION_LIMITS: organizationLimits,
+  ORGANIZATIONS_PER_PERSON: whole(0, 1_000_000, 50),
   RATE_LIMIT_PER_MINUTE: whole(1, 1_000_000, 60),
   READ_TIMEOUT_MS: whole(100, 600_000, 10_000),
   PUBLIC_REQUESTS: whole(1, 100_000, 1_000),
@@ -141,6 +155,7 @@ export const Environment = z.object({
   OPENAI_COMPATIBLE_URL: httpUrl.optional(),
   OPENAI_COMPATIBLE_API_KEY: z.string().min(1).optional(),
   STRIPE_API_URL: origin.default('https://api.stripe.com'),
+  SANDBOX_PAYMENTS: z.stringbool().optional(),
   DEMO_DATA: z.string().min(1).optional(),
 });
 type Environment = z.output<typeof Environment>;
@@ -180,6 +195,15 @@ function crossChecks(given: Readonly<Record<string, string>>): string[] {
     problems.push('OPENAI_COMPATIBLE_API_KEY: needs OPENAI_COMPATIBLE_URL beside it');
   if (given['STRIPE_API_URL']?.startsWith('http:') === true && !isLoopbackHttp(given['STRIPE_API_URL']))
     problems.push('STRIPE_API_URL: must be an https address, unless it is on this machine');
+  // Over plain http keys, tokens and cookies are anybody's, and so is what proves tokens.
+  const secret = ['OIDC_JWKS_URI', 'OIDC_USERINFO_URI', 'ANTHROPIC_BASE_URL'] as const;
+  const more = [
+    ...(given['NODE_ENV'] === 'production' ? (['PUBLIC_URL'] as const) : []),
+    ...(has('OPENAI_COMPATIBLE_API_KEY') ? (['OPENAI_COMPATIBLE_URL'] as const) : []),
+  ];
+  for (const name of [...secret, ...more])
+    if (given[name]?.toLowerCase().startsWith('http:') === true && !isLoopbackHttp(given[name]))
+      problems.push(`${name}: must be an https address, unless it is on this machine`);
   const [drain, all] = (['SHUTDOWN_DRAIN_SECONDS', 'SHUTDOWN_SECONDS'] as const).map((name) =>
     Environment.shape[name].safeParse(given[name]),
   );
@@ -206,9 +230,11 @@ function toSettings(env: Environment): Settings {
   return {
     publicUrl: (env.PUBLIC_URL ?? `http://${env.HOST.includes(':') ? `[${env.HOST}]` : env.HOST}:${env.PORT}`).replace(/\/+$/, ''),
     ownUrl: `http://127.0.0.1:${env.PORT}`,
-    sandbox: { laterMs: 10_000, payoutEveryMs: 86_400_000 },
+    sandbox: { allowed: env.SANDBOX_PAYMENTS ?? env.NODE_ENV !== 'production', laterMs: 10_000, payoutEveryMs: 86_400_000 },
     production: env.NODE_ENV === 'production',
     allowSignup: env.ALLOW_SIGNUP,
+    mostPerOrganization: env.ORGANIZATION_LIMITS,
+    mostOrganizationsPerPerson: env.ORGANIZATIONS_PER_PERSON,
     session: { idleMs: 12 * 3_600_000, absoluteMs: 7 * 86_400_000 },
     mail: {
       smtpUrl: env.SMTP_URL ?? null,

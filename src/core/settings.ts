@@ -1,12 +1,36 @@
 // The tunable numbers and switches that features read from ctx. `config.ts` fills them from the environment; tests pass
 // short values to the same code.
 
+/** How many of each an organization may have at once, unless an operator says otherwise. */
+export const mostByDefault = {
+  members: 10_000,
+  invitations: 2_000,
+  roles: 500,
+  teams: 1_000,
+  // Each is looked up for a week, at this service's expense.
+  domains: 200,
+  syncs: 500,
+  views: 5_000,
+  subscriptions: 1_000,
+  apiKeys: 1_000,
+  apiSchemas: 200,
+  agents: 200,
+  conversations: 50_000,
+  pages: 1_000,
+  templates: 1_000,
+  fieldMappings: 500,
+  checkouts: 10_000,
+};
+export type BoundedKind = keyof typeof mostByDefault;
+
 export type Settings = {
   readonly publicUrl: string;
   /** Where this process listens, for itself: there the sandbox's events go. */
   readonly ownUrl: string;
   /** The built-in payment provider's clock. */
   readonly sandbox: {
+    /** Whether checkouts may be paid there: they pay invoices in the ERP, and no money moves. */
+    readonly allowed: boolean;
     /** How long what does not happen at once takes. */
     readonly laterMs: number;
     /** What was taken is paid out so often, by windows counted from the epoch. */
@@ -17,6 +41,10 @@ export type Settings = {
   readonly rateLimitPerMinute: number;
   /** Whether anyone who signs in may make an account and an organization; else an invitation or an operator does. */
   readonly allowSignup: boolean;
+  /** How many of each an organization may have at once. */
+  readonly mostPerOrganization: Readonly<Record<BoundedKind, number>>;
+  /** How many organizations a person may belong to and still make another one. */
+  readonly mostOrganizationsPerPerson: number;
   readonly session: { readonly idleMs: number; readonly absoluteMs: number };
   /** How mail leaves: by SMTP, or as .eml files. */
   readonly mail: {

@@ -22,6 +22,15 @@ export function callerAddress(req: Request): string {
 /** Whom failures count against: an IPv4 address, or the /64 of an IPv6 one, since one person holds all of it. */
 export const networkOf = (ip: string): string => (isIP(ip) === 6 ? ipKeyGenerator(ip, 64) : ip);
 
+/**
+ * A cookie or a token in a link that is not known may be a guess. Throws 429 once one network made too many; until then whoever holds an
+ * old one is answered.
+ */
+export async function countGuess(ctx: Ctx, req: Request): Promise<void> {
+  const counted = await countFailure(ctx, networkOf(callerAddress(req)), new AppError('UNAUTHORIZED', 'Not known'));
+  if (counted.status === 429) throw counted;
+}
+
 export const sessionCookieName = 'portal_session';
 /** Of two that differ none can be trusted: a neighbouring host may have set one. The empty text is no credential's. */
 export function cookieOf(req: Request, name: string): string | undefined {

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import express, { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { Ctx } from '../core/ctx.ts';
 import { escapeHtml } from '../core/escape-html.ts';
+import { countGuess } from './authenticate.ts';
 import { readAsset, serveAssets, versionOf } from './static-page.ts';
 
 /** Amounts are decimal text; addresses are those of the checkout. */
@@ -165,8 +166,10 @@ export function sandboxPayPages(ctx: Ctx, sessions: PaySessions, stylesheet: str
     res.status(status).type('html');
     res.send(document(heading, `    <h1>${heading}</h1>\n    <p>${text}</p>`, stylesheets));
   };
-  const unknown = (res: Response): void =>
+  const unknown = async (req: Request, res: Response): Promise<void> => {
+    await countGuess(ctx, req);
     refuse(res, 404, 'This payment page is not known', 'Its address may not be whole. Begin again where you came from.');
+  };
 
   const pages = Router({ caseSensitive: true });
   const address = pages.route('/:token');
@@ -176,7 +179,7 @@ export function sandboxPayPages(ctx: Ctx, sessions: PaySessions, stylesheet: str
   });
   address.get(async (req, res) => {
     const session = await sessions.look(ctx, tokenOf(req));
-    if (session === undefined) return unknown(res);
+    if (session === undefined) return unknown(req, res);
     setHeaders(res, session);
     const { state } = session;
     const body = state === 'open' ? form(session) : ending(session, endings[state]);
@@ -188,7 +191,7 @@ export function sandboxPayPages(ctx: Ctx, sessions: PaySessions, stylesheet: str
     const given: Record<string, unknown> = req.body ?? {};
     const isGivingUp = given['do'] === 'cancel';
     const answer = isGivingUp ? await sessions.giveUp(ctx, tokenOf(req)) : await sessions.pay(ctx, tokenOf(req), String(given['card']));
-    if (answer === undefined) return unknown(res);
+    if (answer === undefined) return unknown(req, res);
     setHeaders(res, answer.session);
     // After a decline, or where nothing could be done any more, the page itself says how it stands; a reload sends nothing again.
     if (answer.outcome !== 'done') return res.redirect(303, req.originalUrl);

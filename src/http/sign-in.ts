@@ -9,7 +9,7 @@ import { type IdentityProvider, openIdentityProvider, prompts } from '../identit
 import { findSession } from '../identity/sessions.store.ts';
 import { attemptMs, beginSignIn, finishSignIn, signOut, type Visitor } from '../identity/sign-in.ts';
 import { membershipsOf, workingMembership } from '../identity/users.store.ts';
-import { callerAddress, cookieOf, networkOf, refuseForeignOrigin, sessionCookie, sessionCookieName } from './authenticate.ts';
+import { callerAddress, cookieOf, countGuess, networkOf, refuseForeignOrigin, sessionCookie, sessionCookieName } from './authenticate.ts';
 import { logFailure, requestIdOf, toAppError } from './errors.ts';
 import { plainWords } from './plain-words.ts';
 import { countFailure } from './rate-limit.ts';
@@ -106,6 +106,7 @@ const whoIsHere =
   async (req, res) => {
     const token = sessionCookie(req);
     const session = token === undefined ? undefined : await findSession(ctx, token);
+    if (token !== undefined && session === undefined) await countGuess(ctx, req);
     const memberships = session === undefined ? [] : await membershipsOf(ctx, session.user.id);
     const organization = workingMembership(memberships, session?.organizationId ?? null)?.organization ?? null;
     const client = ctx.settings.oidc?.client ?? null;

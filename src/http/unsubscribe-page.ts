@@ -3,6 +3,7 @@
 import type { Request, RequestHandler, Response } from 'express';
 import type { Ctx } from '../core/ctx.ts';
 import { escapeHtml } from '../core/escape-html.ts';
+import { countGuess } from './authenticate.ts';
 
 /** `ended`: the address was taken off the list by whoever made it. */
 export type LinkState = {
@@ -99,9 +100,17 @@ export function unsubscribePages(
   stylesheet: string,
 ): Record<'show' | 'unsubscribe' | 'resubscribe', RequestHandler> {
   const callerOf = (req: Request, res: Response): LinkCaller => ({ ip: req.ip ?? '', requestId: String(res.locals['requestId']) });
+  const page =
+    (find: (token: string, caller: LinkCaller) => Promise<LinkState | undefined>): RequestHandler =>
+    async (req, res) => {
+      const token = tokenOf(req);
+      const found = await find(token, callerOf(req, res));
+      if (found === undefined) await countGuess(ctx, req);
+      send(res, found, token, stylesheet);
+    };
   return {
-    show: async (req, res) => send(res, await links.look(ctx, tokenOf(req)), tokenOf(req), stylesheet),
-    unsubscribe: async (req, res) => send(res, await links.unsubscribe(ctx, tokenOf(req), callerOf(req, res)), tokenOf(req), stylesheet),
-    resubscribe: async (req, res) => send(res, await links.resubscribe(ctx, tokenOf(req), callerOf(req, res)), tokenOf(req), stylesheet),
+    show: page((token) => links.look(ctx, token)),
+    unsubscribe: page((token, caller) => links.unsubscribe(ctx, token, caller)),
+    resubscribe: page((token, caller) => links.resubscribe(ctx, token, caller)),
   };
 }

@@ -38,7 +38,17 @@ const bounds: readonly Bound[] = [
   },
 ];
 
+const own = '__proto__';
+/** zod's records pass over this name in silence, and a filter that is passed over widens the answer. */
+function refusePrototype(input: unknown): void {
+  const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+  const places = isObject(input) ? [input, ...Object.values(input).filter(isObject)] : [];
+  if (places.some((place) => Object.hasOwn(place, own)))
+    throw refuseParameters([{ path: own, code: 'unknown_field', message: `${own} is not known here` }]);
+}
+
 function parse(schema: z.ZodObject, input: unknown): Record<string, unknown> {
+  refusePrototype(input);
   const read = schema.safeParse(input ?? {});
   if (read.success) return read.data;
   throw refuseParameters(

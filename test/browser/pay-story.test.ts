@@ -50,7 +50,7 @@ beforeAll(async () => {
       trustMs: 50,
       erp: { ...testSettings.erp, allowedHosts: [erp.host] },
       // A payout every second, of what that second brought.
-      sandbox: { laterMs: 500, payoutEveryMs: 1_000 },
+      sandbox: { allowed: true, laterMs: 500, payoutEveryMs: 1_000 },
     },
   });
   const app = createApp(database.ctx);

@@ -53,6 +53,16 @@ describe('readConfig', () => {
     expect(readConfig(good).settings.publicUrl).toBe('https://portal.example.org');
   });
 
+  it('lets nobody settle invoices at the sandbox in production, unless it is told to', () => {
+    const allowed = (given: Record<string, string>) => readConfig(given).settings.sandbox.allowed;
+    expect([allowed({}), allowed({ SANDBOX_PAYMENTS: 'false' })]).toEqual([true, false]);
+    expect([allowed(good), allowed({ ...good, SANDBOX_PAYMENTS: '' }), allowed({ ...good, SANDBOX_PAYMENTS: 'true' })]).toEqual([
+      false,
+      false,
+      true,
+    ]);
+  });
+
   it('names every problem at once, whichever kind it is', () => {
     const problems = problemsOf({
       NODE_ENV: 'production',

@@ -5,6 +5,7 @@ import type { Knex } from 'knex';
 import { createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { openLog } from '../../src/core/log.ts';
+import type { Settings } from '../../src/core/settings.ts';
 import { openKnex } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { errorHandler } from '../../src/http/errors.ts';
@@ -130,14 +131,21 @@ export type WalkOptions = {
   /** Operations to walk instead of the service's own, with their builders and their description. */
   readonly instead?: { readonly routes: readonly AnyRoute[]; readonly groups: readonly BuilderGroup[]; readonly described: unknown };
   readonly allowSignup?: boolean;
+  readonly settings?: Partial<Settings>;
 };
 
-export async function openWalk({ instead, allowSignup = true }: WalkOptions = {}): Promise<Walk> {
+export async function openWalk({ instead, allowSignup = true, settings = {} }: WalkOptions = {}): Promise<Walk> {
   let erp: Promise<Erp> | undefined;
   const allowedHosts: string[] = [];
   const dns = await startDns();
   const database = await testDatabase({
-    settings: { allowSignup, dnsServers: [dns.address], rateLimitPerMinute: 1_000_000, erp: { ...testSettings.erp, allowedHosts } },
+    settings: {
+      allowSignup,
+      dnsServers: [dns.address],
+      rateLimitPerMinute: 1_000_000,
+      erp: { ...testSettings.erp, allowedHosts },
+      ...settings,
+    },
   });
   const lines: string[] = [];
   const ctx: Ctx = { ...database.ctx, log: openLog('debug', { write: (line: string) => void lines.push(line) }) };

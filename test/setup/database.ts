@@ -9,7 +9,7 @@ import type { Ctx } from '../../src/core/ctx.ts';
 import { openGuardedFetch } from '../../src/core/guarded-fetch.ts';
 import { openKeyring } from '../../src/core/keyring.ts';
 import { openLog } from '../../src/core/log.ts';
-import type { Settings } from '../../src/core/settings.ts';
+import { mostByDefault, type Settings } from '../../src/core/settings.ts';
 import { openDb, openKnex } from '../../src/db/connect.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { type TestServer, templateName } from './global.ts';
@@ -17,10 +17,12 @@ import { type TestServer, templateName } from './global.ts';
 export const testSettings: Settings = {
   publicUrl: 'http://127.0.0.1',
   ownUrl: 'http://127.0.0.1:9',
-  sandbox: { laterMs: 10_000, payoutEveryMs: 86_400_000 },
+  sandbox: { allowed: true, laterMs: 10_000, payoutEveryMs: 86_400_000 },
   production: false,
   rateLimitPerMinute: 10_000,
   allowSignup: false,
+  mostPerOrganization: mostByDefault,
+  mostOrganizationsPerPerson: 1_000,
   session: { idleMs: 12 * 3_600_000, absoluteMs: 7 * 86_400_000 },
   mail: {
     smtpUrl: null,

@@ -1,16 +1,20 @@
 // A real DNS server on loopback, by UDP and TCP on one port, whose answers a test sets by name.
 import dgram from 'node:dgram';
-import net from 'node:net';
+import net, { isIPv6 } from 'node:net';
 import { type DecodedPacket, decode, encode, type Packet, type TxtAnswer } from 'dns-packet';
 
-type Records = {
+type Addresses = {
+  /** IPv4 and IPv6, each given to who asks for its kind. */
+  readonly addresses: readonly string[];
+};
+type Texts = {
   /** Each record is one text, or several strings. */
   readonly txt: readonly (string | readonly string[])[];
   /** The records stand at this name, and the asked one is an alias of it. */
   readonly alias?: string;
 };
 type Trouble = 'nxdomain' | 'nodata' | 'servfail' | 'refused' | 'silent' | 'wrong-id' | 'garbage' | 'cut-off';
-type Behaviour = Records | Trouble;
+type Behaviour = Texts | Addresses | Trouble;
 
 export type DnsServer = {
   /** For `settings.dnsServers`. */
@@ -29,7 +33,12 @@ const mostByUdp = 512;
 /** "Truncated": the answer doesn't fit, ask by TCP. */
 const truncated = 1 << 9;
 
-function answersOf(name: string, { txt, alias }: Records): Packet['answers'] {
+function addressesOf(name: string, type: string | undefined, { addresses }: Addresses): Packet['answers'] {
+  const fitting = addresses.filter((address) => (isIPv6(address) ? 'AAAA' : 'A') === type);
+  return fitting.map((data) => ({ type: isIPv6(data) ? 'AAAA' : 'A', name, ttl: 0, data }));
+}
+
+function answersOf(name: string, { txt, alias }: Texts): Packet['answers'] {
   const records = txt.map(
     (text): TxtAnswer => ({ type: 'TXT', name: alias ?? name, ttl: 0, data: typeof text === 'string' ? text : [...text] }),
   );
@@ -47,6 +56,7 @@ function reply(query: DecodedPacket, behaviour: Behaviour): Buffer | undefined {
   if (behaviour === 'wrong-id') return encode({ ...forged, id: ((query.id ?? 0) + 1) % 65_536 });
   if (behaviour === 'cut-off') return encode(forged).subarray(0, -4);
   if (typeof behaviour === 'string') return encode({ ...packet, flags: 0x0180 | rcodes[behaviour] });
+  if ('addresses' in behaviour) return encode({ ...packet, answers: addressesOf(name, query.questions?.[0]?.type, behaviour) });
   return encode({ ...packet, answers: answersOf(name, behaviour) });
 }
 

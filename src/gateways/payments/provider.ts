@@ -3,6 +3,7 @@
 import type { ZodType } from 'zod';
 import type { TenantCtx } from '../../core/ctx.ts';
 import type { Money } from '../../core/money.ts';
+import type { Settings } from '../../core/settings.ts';
 
 export const providerNames = ['sandbox', 'stripe'] as const;
 export type ProviderName = (typeof providerNames)[number];
@@ -129,6 +130,8 @@ export type ProviderKind = {
   readonly name: ProviderName;
   /** The write-only part of PUT /pay/config; `ProviderAccount.secrets` is what it gives. One that takes nothing is an empty object. */
   readonly secrets: ZodType;
+  /** Null where checkouts may be made at it here; else why not, in words for whoever sets up payments. */
+  refusedHere(settings: Settings): string | null;
   /** May load what stands behind it. Asks the provider nothing. */
   open(ctx: TenantCtx, account: ProviderAccount): PaymentProvider | Promise<PaymentProvider>;
 };

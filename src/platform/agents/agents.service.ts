@@ -9,6 +9,7 @@ import { modelNames, offlineName } from '../../gateways/model/open-model.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../audit.store.ts';
+import { makeRoom } from '../room.ts';
 import { checkInBackground } from './agent-checks.ts';
 import { isBeingChecked, nextState } from './agent-state.ts';
 import type { AgentChanges, AgentInput, AgentShown } from './agents.schemas.ts';
@@ -77,6 +78,7 @@ export async function createAgent(ctx: RequestCtx, input: AgentInput): Promise<A
   const made = await inOne(ctx, async (tx) => {
     await checkNamed(tx, ctx, { model, apiVersion });
     const id = newId();
+    await makeRoom(tx, ctx, 'agents');
     await store.insertAgent(tx, ctx.organizationId, { id, ...texts, model, api_version: apiVersion });
     await writeAudit(tx, ctx, { action: 'agent.create', target: { type: 'agent', id }, changes: { ...texts, model, apiVersion } });
     return shown(await getAgentRow(tx, ctx, id));

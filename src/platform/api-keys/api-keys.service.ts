@@ -10,6 +10,7 @@ import { makeApiKey } from '../../identity/api-key.ts';
 import { keyPermissions } from '../../identity/principal.ts';
 import { type AuditEntry, writeAudit } from '../audit.store.ts';
 import { refuseHandedOver } from '../grant.ts';
+import { makeRoom } from '../room.ts';
 import type { ApiKeyChanges, ApiKeyInput, ApiKeyView } from './api-keys.schemas.ts';
 import {
   type ApiKeyFilter,
@@ -161,6 +162,7 @@ export async function createKey(ctx: RequestCtx, input: ApiKeyInput) {
   checkGrant(ctx, input.scopes.permissions);
   return inTransaction(ctx, async (tx) => {
     await holdCaller(tx, ctx);
+    await makeRoom(tx, ctx, 'apiKeys');
     const by = { organizationId: ctx.organizationId, clock: ctx.clock, userId: ctx.principal.user.id };
     const { id, secret } = await issueApiKey(tx, by, input, (entry) => writeAudit(tx, ctx, entry));
     return { ...view(await getRow(tx, ctx, id)), secret };

@@ -16,6 +16,7 @@ import {
   validateDocument,
 } from '../../public/index.ts';
 import { writeAudit } from '../audit.store.ts';
+import { makeRoom } from '../room.ts';
 import type { ApiSchemaChange, NewApiSchema } from './api-schemas.schemas.ts';
 import * as store from './api-schemas.store.ts';
 
@@ -83,6 +84,7 @@ async function insertDraft(
 ) {
   const id = newId();
   const version = await store.nextVersion(tx, ctx.organizationId);
+  await makeRoom(tx, ctx, 'apiSchemas');
   await store.insertSchema(tx, ctx.organizationId, { id, version, ...draft, created_by: ctx.principal.user.id });
   await writeAudit(tx, ctx, { action: 'api-schema.create', target: { type: 'api-schema', id }, changes: { version, basedOn } });
   return view(await getRow(tx, ctx, id));

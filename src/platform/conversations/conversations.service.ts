@@ -9,6 +9,7 @@ import { type PageQuery, toPage } from '../../http/page.ts';
 import type { EventChannel } from '../../http/route.ts';
 import { getAgentRow } from '../agents/agents.service.ts';
 import { writeAudit } from '../audit.store.ts';
+import { makeRoom } from '../room.ts';
 import { answerMessage } from './answer.ts';
 import { beginAnswer } from './begin-answer.ts';
 import type { ConversationShown, MessageShown } from './conversations.schemas.ts';
@@ -63,6 +64,7 @@ export const createConversation = (ctx: RequestCtx, agentId: string, title = '')
   inTransaction(ctx, async (tx) => {
     await getAgentRow(tx, ctx, agentId);
     const id = newId();
+    await makeRoom(tx, ctx, 'conversations');
     await store.insertConversation(tx, makerOf(ctx), { id, agent_id: agentId, title });
     await writeAudit(tx, ctx, { action: 'conversation.create', target: { type: 'conversation', id }, changes: { agentId } });
     return shown(await getOwn(tx, ctx, id));

@@ -11,10 +11,10 @@ import { lookUpTxt, type TxtAnswer } from '../../gateways/dns.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { type Author, writeAudit } from '../audit.store.ts';
+import { makeRoom } from '../room.ts';
 import { challengeName, judge, nextCheckMs, takenElsewhere, type Verdict } from './check.ts';
 import type { DomainChanges, DomainView } from './domains.schemas.ts';
 import {
-  countDomains,
   type DomainFilter,
   type DomainRow,
   deleteDomain,
@@ -58,9 +58,6 @@ export const listOwnDomains = (ctx: RequestCtx, page: PageQuery, { q, status }: 
 
 export const getDomain = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => view(await getRow(tx, ctx, id)));
 
-/** Each is looked up for a week, at this service's expense. */
-export const mostDomains = 200;
-
 const hostnameProblem = (message: string, code: string, detail: string) => invalid(message, [{ path: 'hostname', code, message: detail }]);
 
 export async function createDomain(ctx: RequestCtx, given: string) {
@@ -71,8 +68,7 @@ export async function createDomain(ctx: RequestCtx, given: string) {
   try {
     return await inTransaction(ctx, async (tx) => {
       await lockDomainsOf(tx, ctx.organizationId);
-      if ((await countDomains(tx, ctx.organizationId)) >= mostDomains)
-        throw hostnameProblem('There are too many domains', 'limit_reached', `An organization has at most ${mostDomains} domains`);
+      await makeRoom(tx, ctx, 'domains');
       const value = `portal-verification=${randomBytes(16).toString('hex')}`;
       await insertDomain(tx, ctx.organizationId, { id, hostname, verification_value: value }, nextCheckMs(0));
       await writeAudit(tx, ctx, { action: 'domain.create', target: { type: 'domain', id }, changes: { hostname } });

@@ -60,11 +60,6 @@ export const lockDomainsOf = (tx: Tx, organizationId: string) =>
 export const verifiedHostnames = async (tx: Tx, organizationId: string): Promise<string[]> =>
   tx('domains').where({ organization_id: organizationId, status: 'verified' }).pluck<string[]>('hostname');
 
-export async function countDomains(tx: Tx, organizationId: string): Promise<number> {
-  const [row] = await tx('domains').where({ organization_id: organizationId }).count<{ count: string }[]>({ count: '*' });
-  return Number(row?.count ?? 0);
-}
-
 const fromNow = (tx: Tx, ms: number | null) => (ms === null ? null : tx.raw('clock_timestamp() + make_interval(secs => ?)', [ms / 1000]));
 
 type NewRow = { id: string; hostname: string; verification_value: string };

@@ -12,6 +12,7 @@ import { enqueueMail, layoutMail, recallMail } from '../../mail/index.ts';
 import { writeAudit } from '../audit.store.ts';
 import { checkGrant } from '../grant.ts';
 import { actsAsOwner, holdAuthority, onlyOwners } from '../members/authority.ts';
+import { makeRoom } from '../room.ts';
 import type { InvitationView } from './invitations.schemas.ts';
 import {
   countInvitationMails,
@@ -137,6 +138,8 @@ export const invite = (ctx: RequestCtx, { email, roleId }: { email: string; role
       return view(await getRow(tx, ctx, open.id));
     }
     const id = newId();
+    await makeRoom(tx, ctx, 'members');
+    await makeRoom(tx, ctx, 'invitations');
     await insertInvitation(tx, ctx.organizationId, id, email, await sendToken(tx, ctx, email, role));
     await writeAudit(tx, ctx, {
       action: 'invitation.create',

@@ -7,6 +7,7 @@ import { violates } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
+import { membershipsOf } from '../../identity/users.store.ts';
 import { createTenantSchema } from '../../warehouse/tenant-schema.ts';
 import { writeAudit } from '../audit.store.ts';
 import type { OrganizationChanges, OrganizationInput, OrganizationView } from './organizations.schemas.ts';
@@ -102,6 +103,12 @@ async function getRow(tx: Tx, id: string): Promise<store.OrganizationRow> {
 /** The creator becomes its owner. A session that works in no organization yet works in this one from now on. */
 export async function foundOrganization(ctx: CallerCtx, input: OrganizationInput): Promise<OrganizationView> {
   const { user, credential, principal } = ctx.caller;
+  const most = ctx.settings.mostOrganizationsPerPerson;
+  // Two requests at once may both pass: this is against thousands.
+  if ((await membershipsOf(ctx, user.id)).length >= most)
+    throw invalid('You belong to as many organizations as one may make', [
+      { path: '', code: 'limit_reached', message: `At most ${most}: leave or delete one first` },
+    ]);
   const created = await createOrganization(
     ctx,
     { name: input.name, ...(input.slug !== undefined && { slug: input.slug }), ownerId: user.id },

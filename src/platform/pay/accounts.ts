@@ -15,10 +15,21 @@ export const providerTimeoutMs = 20_000;
 /** Of a shorter secret, four characters would tell too much. */
 const shortestHinted = 16;
 
-export const findAccount = async (tx: Tx, organizationId: string, by: { id: string } | { provider: string }) =>
+export const findAccount = async (tx: Tx, organizationId: string, id: string): Promise<AccountRow | undefined> =>
   tx('pay_accounts')
-    .where({ organization_id: organizationId, ...by })
+    .where({ organization_id: organizationId, id })
     .first<AccountRow | undefined>(...columns);
+
+/** Those at one provider: first the one that payments are taken by now, then the one that was changed last. */
+export const listAccounts = async (tx: Tx, organizationId: string, provider: ProviderName): Promise<AccountRow[]> =>
+  tx('pay_accounts as a')
+    .where({ 'a.organization_id': organizationId, 'a.provider': provider })
+    .orderByRaw('exists (select from pay_configs c where c.organization_id = a.organization_id and c.account_id = a.id) desc')
+    .orderBy([
+      { column: 'a.updated_at', order: 'desc' },
+      { column: 'a.id', order: 'desc' },
+    ])
+    .select<AccountRow[]>(...columns);
 
 export const payAccountBinding = (organizationId: string, accountId: string): string => `${organizationId}/pay-account/${accountId}`;
 
@@ -49,9 +60,16 @@ export const openAccount = async (ctx: TenantCtx, row: AccountRow): Promise<Paym
   openWith(ctx, row, row.secrets === null ? {} : JSON.parse(ctx.keyring.open(row.secrets, payAccountBinding(ctx.organizationId, row.id))));
 
 export async function openAccountOf(ctx: TenantCtx, accountId: string): Promise<PaymentProvider> {
-  const row = await inTransaction(ctx, (tx) => findAccount(tx, ctx.organizationId, { id: accountId }));
+  const row = await inTransaction(ctx, (tx) => findAccount(tx, ctx.organizationId, accountId));
   if (row === undefined) throw new Error('the payment account is gone');
   return openAccount(ctx, row);
+}
+
+/** Throws 422 where this installation takes no new payments at the provider. */
+export function requireOffered(ctx: Ctx, provider: ProviderName, path: string): void {
+  const kind = findProviderKind(provider);
+  const message = kind === undefined ? 'It is not part of this installation' : kind.refusedHere(ctx.settings);
+  if (message !== null) throw invalid('Payments are not taken at this provider', [{ path, code: 'provider_not_offered', message }]);
 }
 
 /** Whose webhook address it is, whatever the organization. */

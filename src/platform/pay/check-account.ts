@@ -68,7 +68,7 @@ export async function checkObject(
 /** Puts whatever changed into the queue. Safe to repeat: the mark moves when all of it is there. */
 export async function checkAccount(ctx: TenantCtx, accountId: string, stop: AbortSignal): Promise<number> {
   const { account, began } = await inTransaction(ctx, async (tx) => ({
-    account: await findAccount(tx, ctx.organizationId, { id: accountId }),
+    account: await findAccount(tx, ctx.organizationId, accountId),
     began: await databaseTime(tx),
   }));
   if (account === undefined) throw new Error('the payment account is gone');

@@ -10,7 +10,8 @@ import type { CheckoutOrder, CheckoutSession } from '../../gateways/payments/pro
 import { instant } from '../../http/fields.ts';
 import { writeAudit } from '../audit.store.ts';
 import { verifiedHostnames } from '../domains/domains.store.ts';
-import { asAnswer, isRefusal, openAccountOf, providerSignal } from './accounts.ts';
+import { makeRoom } from '../room.ts';
+import { asAnswer, findAccount, isRefusal, openAccountOf, providerSignal, requireOffered } from './accounts.ts';
 import { type ConfigRow, findConfig, lockConfig } from './config.store.ts';
 import { erpStates } from './erp-documents.store.ts';
 import { inFlight, type Share } from './in-flight.ts';
@@ -78,10 +79,16 @@ async function checkReturns(ctx: RequestCtx, { successUrl, cancelUrl }: Checkout
 }
 
 async function readySetUp(ctx: RequestCtx): Promise<ConfigRow> {
-  const config = await inTransaction(ctx, (tx) => findConfig(tx, ctx.organizationId));
-  if (config?.enabled === true) return config;
-  const code = config === undefined ? 'pay_not_set_up' : 'pay_disabled';
-  throw invalid('Payments are off', [{ path: '', code, message: 'Set them up, or switch them on, with PUT /pay/config' }]);
+  const { config, account } = await inTransaction(ctx, async (tx) => {
+    const found = await findConfig(tx, ctx.organizationId);
+    return { config: found, account: found && (await findAccount(tx, ctx.organizationId, found.account_id)) };
+  });
+  if (config?.enabled !== true) {
+    const code = config === undefined ? 'pay_not_set_up' : 'pay_disabled';
+    throw invalid('Payments are off', [{ path: '', code, message: 'Set them up, or switch them on, with PUT /pay/config' }]);
+  }
+  if (account !== undefined) requireOffered(ctx, account.provider, '');
+  return config;
 }
 
 type Wanted = CheckoutInput['invoices'][number];
@@ -123,6 +130,13 @@ function linesOf(input: CheckoutInput, read: OpenInvoices, currency: string): Li
   return lines.filter((line) => 'dueMinor' in line);
 }
 
+/** Which invoice a part was given back of is known where the payment was for that one alone, or where nothing is left of it. */
+function givenBack(row: store.ShareRow): bigint {
+  const [amount, received, refunded] = [row.amount_minor, row.received_minor, row.refunded_minor].map(BigInt) as [bigint, bigint, bigint];
+  if (amount === received) return refunded;
+  return refunded > 0n && refunded === received ? amount : 0n;
+}
+
 async function sharesOf(
   tx: Tx,
   organizationId: string,
@@ -139,6 +153,7 @@ async function sharesOf(
       amountMinor: BigInt(row.amount_minor),
       dueMinor: BigInt(row.due_minor),
       readAt: row.read_at,
+      givenBackMinor: givenBack(row),
       erp: state === undefined || state.status === 'OFF' ? null : { landedAt: state.landedAt },
     };
   });
@@ -188,6 +203,7 @@ async function insertAll(
   const { account_id: accountId, currency } = config;
   const total = priced.reduce((sum, { amountMinor }) => sum + amountMinor, 0n);
   const row = { id: paymentId, account_id: accountId, customer_id: input.customerId, currency, amount_minor: String(total) };
+  await makeRoom(tx, ctx, 'checkouts');
   await store.insertPayment(tx, organizationId, row);
   await store.insertCheckout(tx, organizationId, {
     id: checkoutId,

@@ -18,6 +18,10 @@ const configs = (tx: Tx, organizationId: string) => tx('pay_configs').where({ or
 export const findConfig = async (tx: Tx, organizationId: string): Promise<ConfigRow | undefined> =>
   configs(tx, organizationId).first<ConfigRow | undefined>(...columns);
 
+/** Whoever makes an account waits for whoever is making one: there may be no configuration yet whose row could be locked. */
+export const lockAccounts = (tx: Tx, organizationId: string) =>
+  tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 0))', [`pay accounts ${organizationId}`]);
+
 /** One after the other: checkouts of an organization, and changes of what they go by. */
 export const lockConfig = async (tx: Tx, organizationId: string): Promise<ConfigRow | undefined> =>
   configs(tx, organizationId)

@@ -6,6 +6,8 @@ import { hasSucceeded, isOpen, type PaymentStatus } from './payment-state.ts';
 export type Share = {
   readonly status: PaymentStatus;
   readonly amountMinor: bigint;
+  /** Of `amountMinor`, as the amounts say: a refund that came back from the bank has given nothing back. */
+  readonly givenBackMinor: bigint;
   /** Open at that payment's checkout, read from the ERP no earlier than `readAt`. */
   readonly dueMinor: bigint;
   readonly readAt: Date;
@@ -20,15 +22,17 @@ const sum = (shares: readonly Share[]): bigint => shares.reduce((total, { amount
 
 /**
  * Of those that people enter by hand nobody says when. They are taken for entered as far as the open amount has fallen since the first
- * of them was made, by more than written-back payments explain. One that was given back wholly is neither owed nor awaited.
+ * of them was made, by more than written-back payments explain. What was given back of them is neither owed nor awaited.
  */
 function enteredByHand(shares: readonly Share[], written: readonly Share[], now: DueNow): bigint {
-  const byHand = shares.filter(({ erp, status }) => erp === null && hasSucceeded(status) && status !== 'REFUNDED');
+  const byHand = shares.filter(
+    ({ erp, status, amountMinor, givenBackMinor }) => erp === null && hasSucceeded(status) && givenBackMinor < amountMinor,
+  );
   const [first] = byHand.toSorted((a, b) => a.readAt.getTime() - b.readAt.getTime());
   if (first === undefined) return 0n;
   const landedSince = written.filter(({ erp }) => erp?.landedAt != null && erp.landedAt >= first.readAt);
   const entered = first.dueMinor - now.dueMinor - sum(landedSince);
-  const total = sum(byHand);
+  const total = byHand.reduce((all, { amountMinor, givenBackMinor }) => all + amountMinor - givenBackMinor, 0n);
   return entered <= 0n ? total : entered >= total ? 0n : total - entered;
 }
 

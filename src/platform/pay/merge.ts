@@ -39,7 +39,9 @@ async function mergeRefund(
     await store.insertRefund(tx, ctx.organizationId, { ...made, provider_refund_id: told.id, ...failureColumns(told.failure) });
     return { id, first: told.state === 'SUCCEEDED' };
   }
-  const status = refundForward(held.status, told.state);
+  // One that was given up here before the provider had a name for it is what the provider says: money that went is never dropped.
+  const before = held.provider_refund_id === null ? 'PENDING' : held.status;
+  const status = refundForward(before, told.state);
   if (status !== held.status || held.provider_refund_id === null) {
     await store.updateRefund(tx, ctx.organizationId, held.id, {
       status,

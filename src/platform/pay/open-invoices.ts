@@ -7,7 +7,7 @@ import { parseExact } from '../../core/exact-json.ts';
 import { isCurrency, readAmount } from '../../core/money.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { openRecords } from '../../public/index.ts';
-import { openConnectorOf, readMetadata } from '../../sync/index.ts';
+import { openConnectorOf, readMetadata, stillRejected } from '../../sync/index.ts';
 import type { InvoiceMapping } from './pay.schemas.ts';
 
 /** What the record says, as text; `currencyCodes` are all that its currency may be called by. */
@@ -130,7 +130,7 @@ const notAnswering = (error: ErpError): AppError =>
     error,
   );
 
-/** Throws 503 when the ERP can't be asked and `allowStale` is off. */
+/** Throws 503 when the ERP can't be asked and `allowStale` is off, or what is synced is no state of the last run. */
 export async function readOpenInvoices(
   ctx: RequestCtx,
   { mapping, currency }: { readonly mapping: InvoiceMapping; readonly currency: string },
@@ -151,5 +151,8 @@ export async function readOpenInvoices(
     if (!allowStale) throw error instanceof ErpError ? notAnswering(error) : error;
   }
   const since = await syncedSince(ctx, mapping.recordType);
+  // Of these the warehouse holds an older state than the last run saw.
+  if ((await stillRejected(ctx, mapping.recordType, ids)).size > 0)
+    throw unavailable('The ERP does not answer, and the last sync could not take in what it says of these invoices', 60);
   return opened(since, await readFromWarehouse(ctx, mapping, ids));
 }

@@ -33,7 +33,7 @@ const configRoutes = [
     permission: 'pay-config:update',
     summary: 'Set up or replace how payments are taken',
     description:
-      'Given secrets are tried at the provider first. Enter `webhookUrl` of the answer there. Moving to another provider leaves open payments where they are.',
+      'Given secrets are tried at the provider first. Enter `webhookUrl` of the answer there. Moving to another provider, or giving credentials of another account of the same one, leaves open payments where they are: they are asked for, and can be refunded, with the credentials of their own account. `webhookUrl` is then another. The sandbox moves no money: in production it is refused unless an operator allows it.',
     body: PayConfigInput,
     example: {
       provider: 'sandbox',
@@ -56,7 +56,7 @@ const checkoutRoutes = [
     permission: 'payment:create',
     summary: 'Ask a customer to pay invoices',
     description:
-      'Open amounts are read from the ERP, and what other payments have in flight is taken off: nobody is asked for more than is due. Send the payer to `url`, before it expires. With the ERP down: 503, unless `allowStale`.',
+      'Open amounts are read from the ERP, and what other payments have in flight is taken off: nobody is asked for more than is due. Send the payer to `url`, before it expires. With the ERP down: 503, unless `allowStale`. After `answer_lost` under an `Idempotency-Key` read the checkout that it names: with a `url` it is as good as answered. Without one, as after a 503, it is ended by itself within minutes, and its invoices are in flight until then; ask again under a new key.',
     body: CheckoutInput,
     example: {
       customerId: '1204',
@@ -121,7 +121,7 @@ const paymentRoutes = [
     permission: 'payment:update',
     summary: 'Give money back',
     description:
-      'All that is left of it, or a part. A refund that the provider has not answered yet is PENDING and is asked for again; it is never made twice.',
+      'All that is left of it, or a part. A refund that the provider has not answered yet is PENDING and is asked for again; it is never made twice. Where an `Idempotency-Key` is answered with `answer_lost` the refund was begun and goes on: see `refunds` of the payment, and do not ask under another key.',
     params: IdParams,
     body: RefundInput,
     example: { amount: '20.00', reason: 'Goods were returned' },

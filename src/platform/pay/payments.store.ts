@@ -131,6 +131,16 @@ export const findByProviderId = async (tx: Tx, organizationId: string, accountId
     .where((either) => either.where({ session_id: providerId }).orWhere({ provider_payment_id: providerId }))
     .first<{ id: string } | undefined>('id');
 
+/** The provider's name of what was begun there last; undefined where nothing was. */
+export const findNewestSession = async (tx: Tx, organizationId: string, accountId: string): Promise<string | undefined> => {
+  const row = await payments(tx, organizationId)
+    .where({ account_id: accountId })
+    .whereNotNull('session_id')
+    .orderBy('created_at', 'desc')
+    .first<{ session_id: string } | undefined>('session_id');
+  return row?.session_id;
+};
+
 export const insertPayment = (
   tx: Tx,
   organizationId: string,
@@ -177,7 +187,7 @@ export const listInvoices = async (tx: Tx, organizationId: string, paymentIds: r
     .orderBy(['payment_id', 'position'])
     .select<InvoiceRow[]>('payment_id', 'record_id', 'number', 'amount_minor', 'due_minor', 'read_at');
 
-export type ShareRow = InvoiceRow & Pick<PaymentRow, 'status' | 'currency'>;
+export type ShareRow = InvoiceRow & Pick<PaymentRow, 'status' | 'currency' | 'received_minor' | 'refunded_minor'>;
 /** What all payments, of whatever account, have for these invoices; those that came to nothing are left out. */
 export const listShares = async (tx: Tx, organizationId: string, recordIds: readonly string[]): Promise<ShareRow[]> =>
   tx('pay_payment_invoices as i')
@@ -185,7 +195,18 @@ export const listShares = async (tx: Tx, organizationId: string, recordIds: read
     .where('i.organization_id', organizationId)
     .whereRaw('i.record_id = any(?::text[])', [recordIds as string[]])
     .whereNotIn('p.status', ['FAILED', 'CANCELED'])
-    .select<ShareRow[]>('i.payment_id', 'i.record_id', 'i.number', 'i.amount_minor', 'i.due_minor', 'i.read_at', 'p.status', 'p.currency');
+    .select<ShareRow[]>(
+      'i.payment_id',
+      'i.record_id',
+      'i.number',
+      'i.amount_minor',
+      'i.due_minor',
+      'i.read_at',
+      'p.status',
+      'p.currency',
+      'p.received_minor',
+      'p.refunded_minor',
+    );
 
 /** Oldest first. */
 export const listRefunds = async (tx: Tx, organizationId: string, paymentIds: readonly string[]): Promise<RefundRow[]> =>

@@ -26,6 +26,17 @@ export async function wake(tx: Tx, organizationId: string, { accountId, kind, su
   if (inMs === 0) await tx.raw(`notify ${payChannel}`);
 }
 
+/** Whatever waits since it failed is due at once: new credentials may do better. What has not failed keeps its time. */
+export async function wakeFailed(tx: Tx, organizationId: string, accountId: string): Promise<void> {
+  await tx.raw(
+    `update pay_tasks set due_at = clock_timestamp(), wakes = wakes + 1 where (account_id, kind, subject) in (
+       select account_id, kind, subject from pay_tasks
+       where organization_id = ? and account_id = ? and error is not null for update skip locked)`,
+    [organizationId, accountId],
+  );
+  await tx.raw(`notify ${payChannel}`);
+}
+
 /** Why it failed the last time; null when it did not. */
 export async function findTaskError(tx: Tx, organizationId: string, { accountId, kind, subject }: TaskKey): Promise<string | null> {
   const row = await tx('pay_tasks')

@@ -8,6 +8,7 @@ import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { type Available, readAvailable } from '../../public/index.ts';
 import { writeAudit } from '../audit.store.ts';
+import { makeRoom } from '../room.ts';
 import type {
   FieldFormat,
   FieldMappingChange,
@@ -111,6 +112,7 @@ export async function createFieldMapping(ctx: RequestCtx, { recordType, fields: 
   const fields = checkFields(recordType, given, available);
   return inTransaction(ctx, async (tx) => {
     const id = newId();
+    await makeRoom(tx, ctx, 'fieldMappings');
     await store.insertMapping(tx, ctx.organizationId, { id, record_type: recordType, fields });
     await writeAudit(tx, ctx, {
       action: 'portal.create-mapping',

@@ -8,6 +8,7 @@ import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { type Available, readAvailable } from '../../public/index.ts';
 import { writeAudit } from '../audit.store.ts';
+import { makeRoom } from '../room.ts';
 import { type Block, maxPageBytes, type NewPage, type PageChange, type PageSummaryView, type PageView } from './pages.schemas.ts';
 import * as store from './pages.store.ts';
 import { findSharedViews, unknownRecordType, unknownView } from './targets.ts';
@@ -92,6 +93,7 @@ export const createPage = (ctx: RequestCtx, input: NewPage) =>
   inOne(ctx, async (tx, available) => {
     await checkBlocks(tx, ctx, input.blocks, available);
     const id = newId();
+    await makeRoom(tx, ctx, 'pages');
     await store.insertPage(tx, ctx.organizationId, { id, ...input });
     const changes = { slug: input.slug, title: input.title, blocks: input.blocks.length };
     await writeAudit(tx, ctx, { action: 'portal.create-page', target: { type: 'page', id }, changes });

@@ -8,6 +8,7 @@ import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { checkTemplate, type TemplatePart, type TemplateProblem } from '../../templates/index.ts';
 import { writeAudit } from '../audit.store.ts';
+import { makeRoom } from '../room.ts';
 import type { NewTemplate, TemplateChange, TemplateView } from './templates.schemas.ts';
 import * as store from './templates.store.ts';
 
@@ -73,6 +74,7 @@ export async function createTemplate(ctx: RequestCtx, input: NewTemplate) {
   await checkTexts(ctx, input);
   return inOne(ctx, async (tx) => {
     const id = newId();
+    await makeRoom(tx, ctx, 'templates');
     await store.insertTemplate(tx, ctx.organizationId, { id, ...input });
     const changes = { key: input.key, kind: input.kind };
     await writeAudit(tx, ctx, { action: 'portal.create-template', target: { type: 'template', id }, changes });

@@ -13,6 +13,7 @@ import { rolePermissions as heldBy } from '../../identity/principal.ts';
 import { writeAudit } from '../audit.store.ts';
 import { checkGrant } from '../grant.ts';
 import { holdAuthority } from '../members/authority.ts';
+import { makeRoom } from '../room.ts';
 import type { PermissionView, RoleChanges, RoleInput, RoleView } from './roles.schemas.ts';
 import * as store from './roles.store.ts';
 
@@ -63,6 +64,7 @@ export const createRole = (ctx: RequestCtx, { name, description, permissions }: 
     await holdAuthority(tx, ctx);
     checkGrant(ctx, permissions, 'permissions');
     const row = { id: newId(), name, description, permissions: sorted(permissions) };
+    await makeRoom(tx, ctx, 'roles');
     await store.insertRole(tx, ctx.organizationId, row);
     const { id, ...changes } = row;
     await writeAudit(tx, ctx, { action: 'role.create', target: { type: 'role', id }, changes });

@@ -10,6 +10,7 @@ import { type PageQuery, type PageResult, toPage } from '../../http/page.ts';
 import { nextSlot, scheduleProblem } from '../../sync/index.ts';
 import { writeAudit } from '../audit.store.ts';
 import { findTemplate } from '../portal/templates.store.ts';
+import { makeRoom } from '../room.ts';
 import { viewerOf } from '../views/views.service.ts';
 import { recallMails } from './deliveries.service.ts';
 import { type LastSlotRow, lastSlots } from './deliveries.store.ts';
@@ -117,6 +118,7 @@ export async function createSubscription(ctx: RequestCtx, input: NewSubscription
   return inTransaction(ctx, async (tx) => {
     if ((await findViewOfCaller(tx, ctx, input.viewId)) === undefined) throw unseenView();
     await checkTemplate(tx, ctx, input.format, input.templateId);
+    await makeRoom(tx, ctx, 'subscriptions');
     await store.insertSubscription(tx, ctx.organizationId, {
       id,
       view_id: input.viewId,

@@ -23,6 +23,7 @@ import {
 } from '../../sync/index.ts';
 import { usersOfRecordType } from '../api-schemas/api-schemas.store.ts';
 import { writeAudit } from '../audit.store.ts';
+import { makeRoom } from '../room.ts';
 import { usesByViews } from '../views/uses.ts';
 import type { NewSyncConfig, SyncConfigChange } from './syncs.schemas.ts';
 import * as store from './syncs.store.ts';
@@ -175,6 +176,7 @@ export async function createSyncConfig(ctx: RequestCtx, input: NewSyncConfig) {
   await checkFields(ctx, input.recordType, input.fields);
   const id = newId();
   return inTransaction(ctx, async (tx) => {
+    await makeRoom(tx, ctx, 'syncs');
     await store.insertConfig(tx, ctx.organizationId, {
       id,
       record_type: input.recordType,

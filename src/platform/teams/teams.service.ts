@@ -7,6 +7,7 @@ import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../audit.store.ts';
+import { makeRoom } from '../room.ts';
 import type { TeamChanges, TeamInput, TeamMemberView, TeamView } from './teams.schemas.ts';
 import * as store from './teams.store.ts';
 
@@ -55,6 +56,7 @@ export const getTeam = (ctx: RequestCtx, id: string) => inTransaction(ctx, async
 export const createTeam = (ctx: RequestCtx, input: TeamInput) =>
   inOne(ctx, async (tx) => {
     const id = newId();
+    await makeRoom(tx, ctx, 'teams');
     await store.insertTeam(tx, ctx.organizationId, { id, ...input });
     await writeAudit(tx, ctx, { action: 'team.create', target: { type: 'team', id }, changes: input });
     return view(await getRow(tx, ctx, id));

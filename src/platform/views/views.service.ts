@@ -11,6 +11,7 @@ import { type PageQuery, toPage } from '../../http/page.ts';
 import type { OpenDownload } from '../../http/route.ts';
 import { openRecords, type QueryProblem, type RecordQuery } from '../../public/index.ts';
 import { writeAudit } from '../audit.store.ts';
+import { makeRoom } from '../room.ts';
 import type { ViewChanges, ViewInput, ViewShown } from './views.schemas.ts';
 import * as store from './views.store.ts';
 
@@ -142,6 +143,7 @@ export async function createView(ctx: RequestCtx, input: ViewInput): Promise<Vie
     const id = newId();
     const asked = { columns, filters: JSON.stringify(filters), sort: JSON.stringify(sort) };
     const owned = { id, record_type: recordType, team_id: teamId, owner_id: ctx.principal.user.id };
+    await makeRoom(tx, ctx, 'views');
     await store.insertView(tx, ctx.organizationId, { ...same, ...asked, ...owned });
     const changes = forAudit({ visibility: input.visibility, record_type: recordType }, input);
     await writeAudit(tx, ctx, { action: 'view.create', target: { type: 'view', id }, changes });

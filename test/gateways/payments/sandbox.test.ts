@@ -260,6 +260,17 @@ describe('payouts', () => {
     expect((await payoutsOf(account)).map((payout) => payout?.amount.amountMinor)).toEqual([5_000n, 1_000n]);
   });
 
+  it("come though another organization's books can't be added up", async () => {
+    const account = await openAccount();
+    const stranger = await openAccount((await makeOrganization(database.ctx)).id);
+    const most = 2n ** 63n - 1n;
+    const [mine] = [await paid(account), await paid(stranger, 'approved', most), await paid(stranger, 'approved', most)];
+    await pass(day);
+    expect(await payoutsOf(account)).toMatchObject([{ entries: [{ paymentId: mine.order.paymentId }] }]);
+    expect(await payoutsOf(stranger)).toEqual([]);
+    await inTransaction(stranger.ctx, (tx) => tx('sandbox_payments').where({ account_id: stranger.id }).update({ due_at: null }));
+  });
+
   it.each([
     ['2026-03-05T23:59:59Z', '2026-03-06'],
     ['2026-03-06T00:00:00Z', '2026-03-09'],

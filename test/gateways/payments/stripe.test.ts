@@ -353,6 +353,21 @@ describe('an event', () => {
     expect(read(server.signed(thin)).concerns).toEqual({ kind: 'payout', id: 'po_2' });
   });
 
+  it('means nothing where it is about what another program on the account, or another organization, was paid', async () => {
+    await paid();
+    const stranger = await open(newId(), server.secrets);
+    const sent = server.ledger.events.slice(-3).map((event) => server.signed(event));
+    for (const { body, headers } of sent) expect(stranger.readEvent(Buffer.from(body), headers).concerns).toBeNull();
+    // A refund doesn't say whose payment it gives back.
+    const refund = {
+      id: 'evt_1',
+      object: 'event',
+      type: 'refund.created',
+      data: { object: { id: 're_1', object: 'refund', payment_intent: 'pi_1' } },
+    };
+    expect(read(server.signed(refund)).concerns).toEqual({ kind: 'payment', id: 'pi_1' });
+  });
+
   it('is taken with a signature over these very bytes, not older than five minutes', async () => {
     const sent = server.signed({ id: 'evt_1', object: 'event', type: 'payout.paid' }, 299);
     expect(reason(sent)).toBe('taken');

@@ -46,6 +46,7 @@ const share = (status: Share['status'], amountMinor: bigint, more: Partial<Share
   amountMinor,
   dueMinor: 100n,
   readAt: at(0),
+  givenBackMinor: 0n,
   erp: null,
   ...more,
 });
@@ -66,7 +67,10 @@ describe('in flight', () => {
     ['nothing of what somebody entered', [share('SUCCEEDED', 40n)], 60n, 0n],
     ['the rest of what somebody entered in part', [share('SUCCEEDED', 40n), share('SUCCEEDED', 60n, { readAt: at(1) })], 40n, 40n],
     ['all of it where the open amount has risen', [share('SUCCEEDED', 40n)], 150n, 40n],
-    ['nothing of what was given back by hand', [share('REFUNDED', 40n)], 100n, 0n],
+    ['nothing of what was given back by hand', [share('REFUNDED', 40n, { givenBackMinor: 40n })], 100n, 0n],
+    ['all of what was given back and came back from the bank', [share('REFUNDED', 40n)], 100n, 40n],
+    ['what is left of what was given back in part', [share('PARTIALLY_REFUNDED', 40n, { givenBackMinor: 15n })], 100n, 25n],
+    ['nothing where that was entered', [share('PARTIALLY_REFUNDED', 40n, { givenBackMinor: 15n })], 75n, 0n],
     [
       'by hand beside written back: a fall that the ERP owes to the latter explains no entry',
       [share('SUCCEEDED', 40n), share('SUCCEEDED', 30n, landedAt(10))],

@@ -35,6 +35,8 @@ export type Desk = {
   readonly app: Express;
   readonly ctx: TenantCtx;
   readonly api: Api;
+  /** Of the key that `api` calls with. */
+  readonly secret: string;
   readonly lines: string[];
   accountId: string;
   /** Throws unless the answer is good. */
@@ -49,12 +51,14 @@ export type Desk = {
   paymentOf(checkout: { paymentId: string }): Promise<Answer['body']>;
   /** Puts an invoice where the last sync would have left it. */
   sync(id: string, due: string): Promise<unknown>;
+  /** As if the last run could not take in what the ERP says of it now. */
+  reject(id: string): Promise<unknown>;
   sql<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   stop(): Promise<void>;
 };
 
 /** The warehouse after a complete run: the fields that pay reads. */
-async function setWarehouse(ctx: TenantCtx): Promise<void> {
+export async function setWarehouse(ctx: TenantCtx): Promise<void> {
   await createTenantSchema(ctx, ctx.organizationId);
   const schema = tenantSchema(ctx.organizationId);
   await ctx.db.data.query(
@@ -70,9 +74,16 @@ async function setWarehouse(ctx: TenantCtx): Promise<void> {
 
 const tokenOf = ({ url }: { url: string }): string => url.split('/').at(-1) ?? '';
 
-type Opened = { readonly books: Books; readonly ctx: TenantCtx; readonly app: Express; readonly api: Api; readonly lines: string[] };
+type Opened = {
+  readonly books: Books;
+  readonly ctx: TenantCtx;
+  readonly app: Express;
+  readonly api: Api;
+  readonly secret: string;
+  readonly lines: string[];
+};
 
-function makeDesk({ books, ctx, app, api, lines }: Opened, payWork: PayWork, writeBack: WriteBack): Desk {
+function makeDesk({ books, ctx, app, api, secret, lines }: Opened, payWork: PayWork, writeBack: WriteBack): Desk {
   const sql = <T>(work: (tx: Tx) => Promise<T>): Promise<T> => inTransaction(ctx, work);
   const call: Desk['call'] = async (...args) => {
     const answer = await api(...args);
@@ -84,6 +95,7 @@ function makeDesk({ books, ctx, app, api, lines }: Opened, payWork: PayWork, wri
     app,
     ctx,
     api,
+    secret,
     lines,
     accountId: '',
     call,
@@ -116,6 +128,11 @@ function makeDesk({ books, ctx, app, api, lines }: Opened, payWork: PayWork, wri
          on conflict (id) do update set c2 = excluded.c2`,
         [id, due],
       ),
+    reject: (id) =>
+      ctx.db.data.query(
+        `insert into ${tenantSchema(ctx.organizationId)}.rejections (record_type, id, code, message, run_id) values ('invoice', $1, 'X', 'x', $2)`,
+        [id, newId()],
+      ),
     stop: async () => {
       await payWork.stop();
       await writeBack.stop();
@@ -132,7 +149,7 @@ export async function openDesk(): Promise<Desk> {
   const tenant: TenantCtx = { ...ctx, organizationId: books.organizationId };
   const app = createApp(ctx);
   const { secret } = await makeKey(ctx, books.organizationId, { permissions: ['write'] });
-  const opened = { books, ctx: tenant, app, api: apiOf(app, secret), lines };
+  const opened = { books, ctx: tenant, app, api: apiOf(app, secret), secret, lines };
   await setWarehouse(tenant);
   const options = { pollMs: hour };
   const desk = makeDesk(opened, startPayWork(ctx, options), startWriteBack(ctx, options));

@@ -11,6 +11,7 @@ import { type Answer, type Api, apiOf } from '../../setup/api.ts';
 import { makeKey } from '../../setup/organization.ts';
 import type { Session } from '../../setup/stripe/objects.ts';
 import { type StripeServer, startStripe } from '../../setup/stripe/server.ts';
+import { setWarehouse } from './desk.ts';
 import { type Books, openBooks } from './erp-books.ts';
 
 const hour = 3_600_000;
@@ -84,6 +85,7 @@ export async function openPayWorld(): Promise<PayWorld> {
   const tenant = { ...ctx, organizationId: books.organizationId };
   await asAdmin(address.database, (client) => client.query(watchStatuses));
   const { secret } = await makeKey(ctx, books.organizationId, { permissions: ['write'] });
+  await setWarehouse(tenant);
   const accountId = await setUp();
   let app = createApp(ctx);
   let running = start();

@@ -125,13 +125,24 @@ const passIn = (ctx: Ctx, organizationId: string): Promise<void> =>
     await tx.raw("delete from sandbox_events where organization_id = ? and created_at < now() - interval '30 days'", [organizationId]);
   });
 
-/** Brings every organization's books up to the present, step by step: a payout that was long due is made, sent and paid. */
+/**
+ * Brings every organization's books up to the present, step by step: a payout that was long due is made, sent and paid. Books in which a step
+ * fails stay as they are, and hold nobody else up.
+ */
 export async function letTimePass(ctx: Ctx, stopping: AbortSignal): Promise<void> {
+  const stuck = new Set<string>();
   for (let step = 0; step < 20 && !stopping.aborted; step += 1) {
     const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string }[] }>('select organization_id from due_in_sandbox(?)', [
       ctx.clock.now(),
     ]);
-    if (rows.length === 0) return;
-    for (const { organization_id } of rows) if (!stopping.aborted) await passIn(ctx, organization_id);
+    const due = rows.filter(({ organization_id }) => !stuck.has(organization_id));
+    if (due.length === 0) return;
+    for (const { organization_id: organizationId } of due) {
+      if (stopping.aborted) return;
+      await passIn(ctx, organizationId).catch((error: unknown) => {
+        stuck.add(organizationId);
+        ctx.log.warn({ err: error, organizationId }, 'books of the sandbox could not be brought up to the present');
+      });
+    }
   }
 }

@@ -73,7 +73,7 @@ async function withSession<T>(
   work: (tx: Tx, row: PaymentRow) => Promise<T>,
   find: typeof findPayment,
 ): Promise<T | undefined> {
-  if (!secretTokenForm.test(token)) return undefined;
+  if (!ctx.settings.sandbox.allowed || !secretTokenForm.test(token)) return undefined;
   const hash = hashSecretToken(token);
   const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string }[] }>(
     'select organization_id from find_sandbox_payment(?)',

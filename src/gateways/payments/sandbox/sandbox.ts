@@ -206,6 +206,8 @@ export const sandbox: ProviderKind = {
   name: 'sandbox',
   // Its webhook is signed by a secret that both sides derive.
   secrets: z.strictObject({}),
+  refusedHere: ({ sandbox: { allowed } }) =>
+    allowed ? null : 'The sandbox moves no money: here it is not allowed, unless an operator sets SANDBOX_PAYMENTS',
   open: (ctx, account) => ({
     name: 'sandbox',
     async check(signal) {

@@ -1,7 +1,9 @@
-// What Stripe's events are about. Only ids are read from them: their contents may be old, and of another version of Stripe's interface.
+// What Stripe's events are about. Only ids and our own marks are read from them: all else may be old, and of another version of Stripe's
+// interface.
 import Stripe from 'stripe';
 import { z } from 'zod';
 import { ProviderError, type ProviderEvent, type ProviderObject } from '../provider.ts';
+import { ourPaymentId } from './snapshots.ts';
 
 /** How old a signature may be. */
 const toleranceSeconds = 300;
@@ -35,7 +37,16 @@ const EventText = z.object({
   type: z.string().max(200),
   /** Of a connected account, whose payments are none of this account's. */
   account: z.string().nullish(),
-  data: z.object({ object: z.object({ id: Id.optional(), object: z.string(), payment_intent: Reference }) }).optional(),
+  data: z
+    .object({
+      object: z.object({
+        id: Id.optional(),
+        object: z.string(),
+        payment_intent: Reference,
+        metadata: z.record(z.string(), z.string()).nullish(),
+      }),
+    })
+    .optional(),
   /** Events of the thin kind name the object alone. */
   related_object: z.object({ id: Id, type: z.string() }).nullish(),
 });
@@ -46,12 +57,15 @@ const kinds: Readonly<Record<string, ProviderObject['kind']>> = {
   payout: 'payout',
 };
 
-/** Null for an object that means nothing here. */
-export function objectOf(given: {
-  readonly id?: string;
+type Given = {
+  readonly id?: string | undefined;
   readonly object: string;
   readonly payment_intent?: unknown;
-}): ProviderObject | null {
+  readonly metadata?: Readonly<Record<string, string>> | null | undefined;
+};
+
+/** Null for an object that means nothing here. */
+function objectOf(given: Given): ProviderObject | null {
   const kind = kinds[given.object];
   if (kind !== undefined) return given.id === undefined ? null : { kind, id: given.id };
   if (!['charge', 'refund', 'dispute'].includes(given.object)) return null;
@@ -59,11 +73,18 @@ export function objectOf(given: {
   return intent ? { kind: 'payment', id: typeof intent === 'string' ? intent : intent.id } : null;
 }
 
+/** Those that carry our marks from the beginning. What a refund or a payout is about can't be seen from it. */
+const marked = new Set(['checkout.session', 'payment_intent', 'charge']);
+
+/** The same without payments of other programs, and of other organizations, that the account serves as well. */
+export const ourObjectOf = (given: Given, accountId: string): ProviderObject | null =>
+  marked.has(given.object) && ourPaymentId({ metadata: given.metadata ?? null }, accountId) === null ? null : objectOf(given);
+
 /** Throws ProviderError: 'bad-signature', or 'malformed-answer' for what Stripe signed and nobody can read. */
 export function readStripeEvent(
   rawBody: Buffer,
   signature: string | undefined,
-  { webhookSecret, nowMs }: { readonly webhookSecret: string; readonly nowMs: number },
+  { accountId, webhookSecret, nowMs }: { readonly accountId: string; readonly webhookSecret: string; readonly nowMs: number },
 ): ProviderEvent {
   try {
     const { signature: verifier } = Stripe.webhooks;
@@ -75,8 +96,9 @@ export function readStripeEvent(
   const event = EventText.safeParse(parsed(rawBody)).data;
   if (event === undefined) throw new ProviderError('malformed-answer', "The event can't be read");
   const { id, type, account, data, related_object: related } = event;
-  const object = data?.object ?? (related ? { id: related.id, object: related.type } : undefined);
-  return { id, type, concerns: account || object === undefined ? null : objectOf({ ...object, id: object.id ?? '' }) };
+  const aboutOurs =
+    data === undefined ? related && objectOf({ id: related.id, object: related.type }) : ourObjectOf(data.object, accountId);
+  return { id, type, concerns: account ? null : (aboutOurs ?? null) };
 }
 
 function parsed(rawBody: Buffer): unknown {

@@ -6,7 +6,7 @@ import { type CheckoutOrder, type PaymentProvider, type PaymentSnapshot, Provide
 import { toStripeAmount } from './amounts.ts';
 import { type AskStripe, openClient } from './client.ts';
 import { isMissing } from './errors.ts';
-import { eventTypes, objectOf, readStripeEvent } from './events.ts';
+import { eventTypes, ourObjectOf, readStripeEvent } from './events.ts';
 import { payoutSnapshot } from './payouts.ts';
 import { marks, ourPaymentId, paymentSnapshot, refundSnapshot } from './snapshots.ts';
 import type { StripeSecrets } from './stripe.ts';
@@ -38,6 +38,7 @@ export function openStripe(ctx: Pick<Ctx, 'clock' | 'settings'>, accountId: stri
     changedSince: (since, signal) => changedSince(account, ctx.clock, since, signal),
     readEvent: (rawBody, headers) =>
       readStripeEvent(rawBody, headers['stripe-signature'], {
+        accountId,
         webhookSecret: secrets.webhookSecret,
         nowMs: ctx.clock.now().getTime(),
       }),
@@ -193,7 +194,7 @@ async function* changedSince({ id, ask }: Account, clock: Clock, since: Date, si
   const found = await ask(signal, async (stripe) => {
     const objects = new Map<string, ProviderObject>();
     const add = (given: unknown): void => {
-      const object = ours(given, id);
+      const object = ourObjectOf(given as Parameters<typeof ourObjectOf>[0], id);
       if (object !== null && !objects.has(object.id)) objects.set(object.id, object);
     };
     for await (const event of stripe.events.list({ created, types: [...eventTypes], limit: pageSize })) add(event.data.object);
@@ -204,18 +205,4 @@ async function* changedSince({ id, ask }: Account, clock: Clock, since: Date, si
     return objects;
   });
   yield* [...found.values()].reverse();
-}
-
-type Listed = {
-  readonly id?: string;
-  readonly object: string;
-  readonly metadata?: Stripe.Metadata | null;
-  readonly payment_intent?: unknown;
-};
-
-/** Payments of others are left out where that can be seen; a refund made at Stripe's own desk doesn't say whose it is. */
-function ours(given: unknown, accountId: string): ProviderObject | null {
-  const listed = given as Listed;
-  const own = listed.object === 'payout' || listed.object === 'refund' || ourPaymentId(listed, accountId) !== null;
-  return own ? objectOf(listed) : null;
 }

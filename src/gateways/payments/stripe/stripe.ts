@@ -14,5 +14,6 @@ export type StripeSecrets = z.output<typeof StripeSecrets>;
 export const stripe: ProviderKind = {
   name: 'stripe',
   secrets: StripeSecrets,
+  refusedHere: () => null,
   open: async (ctx, account) => (await import('./open-stripe.ts')).openStripe(ctx, account.id, StripeSecrets.parse(account.secrets)),
 };

@@ -1,0 +1,141 @@
+// API1:2023 Broken object level authorization. Every id of every operation by REST: test/contract/every-route; with the conditions on the
+// organization cut out of the queries: test/contract/isolation; streams: test/http/event-stream. Here the same objects by the other doors:
+// tools of MCP, the public interface with its change tokens, exports and descriptions, and what opens by a secret address.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newId } from '../../src/core/id.ts';
+import { guardedRoutes, openWalk, rightful, type Walk } from '../contract/walk.ts';
+import { invoicesEndpoint, loadInvoices, publishVersion } from '../public/fixture.ts';
+import { makeKey, makeOrganization } from '../setup/organization.ts';
+
+let walk: Walk;
+beforeAll(async () => {
+  walk = await openWalk();
+});
+afterAll(() => walk.close());
+
+type Called = { status: number; text: string };
+/** One call of an operation by the tool of MCP. */
+async function byTool(
+  credential: Record<string, string>,
+  id: string,
+  path: object,
+  query: object | undefined,
+  body: unknown,
+): Promise<Called> {
+  const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'call_operation', arguments: { id, path, query, body } } };
+  const headers = { ...credential, 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+  const answer = await walk.server.send({ method: 'POST', path: '/mcp', headers, body: JSON.stringify(message) });
+  const text: string = answer.body?.result?.content?.[0]?.text ?? answer.text;
+  const { status, error } = JSON.parse(text) as { status?: number; error?: { code: string } };
+  return { status: error === undefined ? (status ?? 0) : error.code === 'NOT_FOUND' ? 404 : 400, text };
+}
+const plain = (text: string): string => text.replaceAll(/"requestId":"[^"]*"/g, '');
+
+describe("another organization's id in a tool of MCP", () => {
+  const byId = guardedRoutes().filter(
+    ({ params, permission }) => permission !== 'signed-in' && Object.keys(params?.shape ?? {}).some((name) => /id$/i.test(name)),
+  );
+  // The tool takes the same way as REST, so of each group one that shows and one that deletes.
+  const named = [...new Set(byId.map(({ group }) => group))].flatMap((group) =>
+    ['GET', 'DELETE'].flatMap((method) => byId.find((route) => route.group === group && route.method === method) ?? []),
+  );
+
+  it('is answered as an unknown one, in every group of operations', async () => {
+    expect(named.length).toBeGreaterThan(12);
+    const wrong: string[] = [];
+    for (const route of named) {
+      const found = walk.builderOf(route);
+      if (found === undefined) throw new Error(`no builder for ${route.id}`);
+      const [site, foreign] = [await found.site(), await found.foreign()];
+      const theirs = await found.builder.build(foreign);
+      const credential = rightful(route, site);
+      const unknown = Object.fromEntries(
+        Object.entries(theirs.params ?? {}).map(([name, value]) => [name, /id$/i.test(name) ? newId() : value]),
+      );
+      const [answered, absent] = [
+        await byTool(credential, route.id, theirs.params ?? {}, theirs.query, theirs.body),
+        await byTool(credential, route.id, unknown, theirs.query, theirs.body),
+      ];
+      if (answered.status !== 404 || plain(answered.text) !== plain(absent.text))
+        wrong.push(`${route.id}: ${answered.text} but ${absent.text}`);
+    }
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe('the public interface', () => {
+  const marked = 'only-theirs';
+  const side = async (number: string) => {
+    const organization = await makeOrganization(walk.ctx);
+    await loadInvoices(walk.ctx, organization.id, [
+      { id: 1, tranid: number, status: 'open' },
+      { id: number === marked ? 2 : 3, tranid: number, status: 'open' },
+    ]);
+    await publishVersion(walk.ctx, organization.id);
+    if (number === marked)
+      await publishVersion(walk.ctx, organization.id, { version: 'v2', endpoints: [{ ...invoicesEndpoint, name: 'secrets' }] });
+    return { ...organization, secret: (await makeKey(walk.ctx, organization.id)).secret };
+  };
+  let mine: Awaited<ReturnType<typeof side>>;
+  let theirs: Awaited<ReturnType<typeof side>>;
+  beforeAll(async () => {
+    [mine, theirs] = [await side('mine'), await side(marked)];
+  });
+  const ask = (path: string, of: { id: string; secret: string }, more: Record<string, string> = {}) =>
+    walk.server.send({
+      method: 'GET',
+      path: `/api/public${path}`,
+      headers: { authorization: `Bearer ${of.secret}`, 'x-tenant-id': of.id, ...more },
+    });
+
+  it('reads the key’s organization, whatever else a request names', async () => {
+    const paths = ['/v1/invoices', '/v1/invoices/2', '/v1/invoices/changes', '/openapi/v1', '/openapi/v2', '/v2/secrets'];
+    for (const path of paths) {
+      const crossed = await ask(path, { id: theirs.id, secret: mine.secret });
+      expect([path, crossed.status, crossed.text.includes(marked)]).toEqual([path, 403, false]);
+      for (const more of [{ 'x-organization-id': theirs.id }, { 'x-tenant': theirs.id }]) {
+        const answer = await ask(path, mine, more);
+        expect([path, answer.text.includes(marked) || answer.text.includes('secrets')]).toEqual([path, false]);
+      }
+      const inQuery = await ask(`${path}?tenantId=${theirs.id}&organization_id=${theirs.id}`, mine);
+      expect([path, inQuery.text.includes(marked)]).toEqual([path, false]);
+    }
+    expect((await ask('/v1/invoices/2', mine)).status).toBe(404);
+    expect((await ask('/v1/invoices/2', theirs)).body.data ?? (await ask('/v1/invoices/2', theirs)).body).toMatchObject({ id: '2' });
+    for (const accept of ['text/csv', 'application/x-ndjson', 'application/json'])
+      expect((await ask('/v1/invoices', mine, { accept })).text).not.toContain(marked);
+  });
+
+  it('takes no place in another one’s changes, and no tag of another one’s pages', async () => {
+    const first = await ask('/v1/invoices/changes', theirs);
+    expect(first.status).toBe(200);
+    const followed = await ask(`/v1/invoices/changes?since=${encodeURIComponent(String(first.body.next))}`, mine);
+    expect([followed.status, followed.text.includes(marked)]).toEqual([400, false]);
+    const list = await ask('/v1/invoices', theirs);
+    const reused = await ask('/v1/invoices', mine, { 'if-none-match': String(list.headers['etag']) });
+    expect([reused.status, reused.text.includes(marked)]).toEqual([200, false]);
+  });
+});
+
+describe('a secret address', () => {
+  it('of a webhook belongs to its endpoint alone: another one’s id with any body is refused, and changes nothing', async () => {
+    const route = guardedRoutes().find(({ id }) => id === 'createCheckout');
+    const found = route && walk.builderOf(route);
+    if (found === undefined) throw new Error('no builder');
+    const foreign = await found.foreign();
+    const before = await foreign.sql((tx) => tx('pay_events').count<{ count: string }[]>({ count: '*' }));
+    const { id } = await foreign.sql((tx) => tx('pay_accounts').first<{ id: string }>('id'));
+    for (const provider of ['sandbox', 'stripe'])
+      for (const endpoint of [id, newId(), foreign.organization.id]) {
+        const path = `/api/platform/v1/pay/webhooks/${provider}/${endpoint}`;
+        const answer = await walk.server.send({
+          method: 'POST',
+          path,
+          headers: { 'content-type': 'application/json' },
+          body: '{"id":"evt_1"}',
+        });
+        expect([400, 404]).toContain(answer.status);
+      }
+    expect(await foreign.sql((tx) => tx('pay_events').count<{ count: string }[]>({ count: '*' }))).toEqual(before);
+  });
+});

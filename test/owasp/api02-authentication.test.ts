@@ -1,0 +1,218 @@
+// API2:2023 Broken authentication. Tokens one by one: test/identity/access-token; sessions and their cookies: test/identity/sessions and
+// sign-in; budgets: test/http/rate-limit. Here every door at once: forged credentials, guesses that are counted wherever one can guess,
+// sign-in that changes the session, and cross-site requests to every operation that writes.
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import jwt from 'jsonwebtoken';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { platformBase } from '../../src/http/served.ts';
+import { addressOf, guardedRoutes } from '../contract/walk.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { openBrowser, type SignInSite, startSignInSite } from '../setup/identity-provider.ts';
+import { makeKey, makeOrganization, makeSession } from '../setup/organization.ts';
+
+let database: TestDatabase;
+let site: SignInSite;
+let organization: { id: string; ownerId: string };
+let key: string;
+let token: string;
+beforeAll(async () => {
+  database = await testDatabase({ settings: { rateLimitPerMinute: 1_000_000 } });
+  organization = await makeOrganization(database.ctx, { ownerEmail: 'ada@example.test' });
+  site = await startSignInSite({ ctx: database.ctx, people: [{ id: 'ada', email: 'ada@example.test', name: 'Ada', about: '' }] });
+  key = (await makeKey(database.ctx, organization.id, { permissions: ['write'] })).secret;
+  token = await site.agentToken();
+});
+afterAll(async () => {
+  await site.stop();
+  await database.close();
+});
+const forget = () => database.ctx.db.control.raw('delete from rate_limits');
+beforeEach(forget);
+
+const whoami = `${platformBase}/whoami`;
+const mcpBody = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' });
+/** What each door says to these headers. */
+async function doors(headers: Record<string, string>): Promise<number[]> {
+  const asked = [
+    fetch(`${site.origin}${whoami}`, { headers }),
+    fetch(`${site.origin}/mcp`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
+      body: mcpBody,
+    }),
+    fetch(`${site.origin}/api/public/v1/invoices`, { headers: { 'x-tenant-id': organization.id, ...headers } }),
+  ];
+  const statuses = (await Promise.all(asked)).map(({ status }) => status);
+  await forget();
+  return statuses;
+}
+const bearer = (credential: string) => ({ authorization: `Bearer ${credential}` });
+
+/** The parts of a token, changed. */
+function changed(header: object, claims: object = {}, sign?: (input: string) => string): string {
+  const [head = '', body = ''] = token.split('.').map((part) => Buffer.from(part, 'base64url').toString());
+  const text = [
+    { ...JSON.parse(head), ...header },
+    { ...JSON.parse(body), ...claims },
+  ]
+    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+    .join('.');
+  return `${text}.${sign?.(text) ?? token.split('.')[2]}`;
+}
+
+describe('a credential that is nearly right', () => {
+  it('opens no door; the right ones do', async () => {
+    expect(await doors(bearer(key))).toEqual([200, 200, 404]);
+    expect(await doors(bearer(token))).toEqual([200, 200, 401]);
+    const flipped = (text: string, at: number) => text.slice(0, at) + (text[at] === 'a' ? 'b' : 'a') + text.slice(at + 1);
+    const keys = [
+      key.slice(0, -1),
+      `${key}a`,
+      flipped(key, key.length - 1),
+      flipped(key, 10),
+      key.toLowerCase() === key ? key.toUpperCase() : key.toLowerCase(),
+      key.replace('psk_', ''),
+      key.replace('psk_', 'PSK_'),
+      `${key},${key}`,
+      `${key}%00`,
+      'psk_',
+      `psk_${'0'.repeat(8_000)}`,
+      "psk_' or true --",
+    ];
+    for (const wrong of keys) expect([wrong, await doors(bearer(wrong))]).toEqual([wrong, [401, 401, 401]]);
+    for (const authorization of [key, `Basic ${btoa(`${key}:`)}`, `Token ${key}`, `Bearer  ${key}`, `Bearer ${key} ${key}`, 'Bearer'])
+      expect([authorization, await doors({ authorization })]).toEqual([authorization, [401, 401, 401]]);
+    expect(await doors({ 'x-api-key': key })).toEqual([401, 401, 401]);
+  });
+
+  it('as a token: no other algorithm, key, audience, issuer, type or time', async () => {
+    const { keys } = (await (await fetch(site.ctx.settings.oidc?.jwksUri ?? '')).json()) as { keys: { kid: string }[] };
+    const published = JSON.stringify(keys[0]);
+    const now = Math.floor(Date.now() / 1000);
+    const hmac = (secret: string) =>
+      jwt.sign({ ...(jwt.decode(token) as object), exp: now + 600 }, secret, { algorithm: 'HS256', keyid: keys[0]?.kid });
+    const forged = [
+      changed({ alg: 'none' }, {}, () => ''),
+      changed({ alg: 'nOnE' }, {}, () => ''),
+      changed({ alg: 'HS256' }),
+      hmac(published),
+      hmac(''.padEnd(32, 'x')),
+      changed({ kid: '../../../../dev/null' }),
+      changed({ kid: "x' or '1'='1" }),
+      changed({ kid: '' }),
+      changed({ kid: undefined }),
+      changed({ kid: ['a'] }),
+      changed({ jku: `${site.origin}/keys`, jwk: keys[0] }),
+      changed({ typ: 'logout+jwt' }),
+      changed({ crit: ['exp'] }),
+      changed({}, { aud: 'someone-else' }),
+      changed({}, { iss: 'https://elsewhere.example' }),
+      changed({}, { exp: now + 9_999 }),
+      changed({}, { sub: 'grace' }),
+      `${token.split('.').slice(0, 2).join('.')}.`,
+    ];
+    for (const wrong of forged) expect([wrong, await doors(bearer(wrong))]).toEqual([wrong, [401, 401, 401]]);
+  });
+});
+
+describe('guessing', () => {
+  it.each([
+    ['a key', 'GET', whoami, bearer('psk_0000'), 401],
+    ['a session', 'GET', whoami, { cookie: 'portal_session=guess' }, 401],
+    ['a session where a page asks who is here', 'GET', '/auth/session', { cookie: 'portal_session=guess' }, 200],
+    ['a key of MCP', 'POST', '/mcp', bearer('psk_0000'), 401],
+    ['an unsubscribe link', 'GET', '/unsubscribe?token=guess', {}, 404],
+    ['an unsubscribe link, pressed', 'POST', '/unsubscribe?token=guess', {}, 404],
+    ['a payment page', 'GET', '/pay/sandbox/guess', {}, 404],
+    ['a payment page, sent', 'POST', '/pay/sandbox/guess', {}, 404],
+    ['a webhook', 'POST', `${platformBase}/pay/webhooks/stripe/00000000-0000-4000-8000-000000000000`, {}, 404],
+  ])('%s is counted, and refused after twenty in a minute', async (_name, method, at, headers, first) => {
+    const ask = () => fetch(`${site.origin}${at}`, { method, headers, redirect: 'manual' });
+    expect((await ask()).status).toBe(first);
+    await database.ctx.db.control.raw("update rate_limits set hits = 20 where key like 'failed-authentication:%'");
+    const refused = await ask();
+    expect([refused.status, Number(refused.headers.get('retry-after')) > 0]).toEqual([429, true]);
+    expect((await fetch(`${site.origin}${whoami}`, { headers: bearer(key) })).status).toBe(200);
+  });
+
+  it('does not count who has no cookie, or a good one', async () => {
+    const { headers } = await makeSession(site.ctx, organization.ownerId);
+    for (const given of [{}, headers]) expect((await fetch(`${site.origin}/auth/session`, { headers: given })).status).toBe(200);
+    const { rows } = await database.ctx.db.control.raw("select from rate_limits where key like 'failed-authentication:%'");
+    expect(rows).toHaveLength(0);
+  });
+});
+
+describe('a session', () => {
+  it('is a new one with each sign-in, whatever cookie came along, and its cookie keeps to this service', async () => {
+    const browser = openBrowser();
+    const planted = 'planted-by-somebody-else';
+    const set: string[] = [];
+    const follow = async (url: string): Promise<Response> => {
+      const response = await fetch(url, { redirect: 'manual', headers: { cookie: `portal_session=${planted}` } });
+      set.push(...response.headers.getSetCookie());
+      return response;
+    };
+    expect((await follow(`${site.origin}/auth/login`)).status).toBe(302);
+    await browser.signIn(site.origin, 'ada');
+    const first = browser.session();
+    await browser.signIn(site.origin, 'ada');
+    expect(new Set([planted, first, browser.session()]).size).toBe(3);
+    expect(await doors({ cookie: `portal_session=${planted}` })).toEqual([401, 401, 401]);
+    for (const line of set) expect(line).toMatch(/; Path=\/auth; .*HttpOnly; .*SameSite=Lax/);
+    expect(set.length).toBeGreaterThan(0);
+  });
+
+  it('writes nothing for a page of another site, at any operation', async () => {
+    const { cookie } = await makeSession(site.ctx, organization.ownerId, organization.id);
+    const own = new URL(site.origin);
+    const foreign = [
+      'https://evil.example',
+      'null',
+      `${site.origin}.evil.example`,
+      `http://evil.example:${own.port}`,
+      `https://${own.host}`,
+    ];
+    const writes = guardedRoutes().filter(({ method }) => method !== 'GET');
+    expect(writes.length).toBeGreaterThan(60);
+    const wrong: string[] = [];
+    for (const [index, route] of writes.entries()) {
+      // Each operation meets one of them in turn: they are told apart in one place for all of them.
+      const origin = foreign[index % foreign.length];
+      const headers = { cookie, ...(origin !== undefined && { origin }) };
+      const answer = await fetch(`${site.origin}${platformBase}${addressOf(route)}`, { method: route.method, headers });
+      if (answer.status !== 403 || !(await answer.text()).includes('foreign_origin')) wrong.push(`${route.id} ${origin} ${answer.status}`);
+    }
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe('secrets in the code', () => {
+  const literal = /^(?:undefined|null|true|false|\d+|typeof)$/;
+  const secretName = /(?:secret|token|hash|signature|digest|password|hmac|passphrase)$/i;
+  const lastName = (side: string): string => /(\w+)\W*$/.exec(side)?.[1] ?? '';
+  /** Two names, none of them a literal, of which one ends like a secret's. */
+  const comparisons = (text: string): string[] =>
+    [...text.matchAll(/(['\w.?[\]]+)\s*[!=]==\s*(['\w.?[\]]+)/g)]
+      .filter(([, ...sides]) => sides.every((side) => !side.includes("'") && !literal.test(side)))
+      .filter(([, ...sides]) => sides.some((side) => secretName.test(lastName(side))))
+      .map(([whole]) => whole);
+
+  it('are never compared by ===, which tells by its time how much was right', () => {
+    expect(comparisons('if (given.token === row.token || signature !== made) {}')).toHaveLength(2);
+    const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+    const found = files
+      .map((file) => path.posix.join('src', file))
+      // The simulated ERP guards nothing.
+      .filter((file) => !file.startsWith('src/demo/'))
+      .flatMap((file) => comparisons(readFileSync(file, 'utf8')).map((text) => `${file}: ${text}`));
+    expect(found).toEqual([]);
+  });
+
+  it('are compared in constant time in these places, and looked up by their hash elsewhere', () => {
+    const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+    const constant = files.filter((file) => readFileSync(path.join('src', file), 'utf8').includes('timingSafeEqual(')).sort();
+    expect(constant).toEqual(['core/keyring.ts', 'demo/netsuite/sign-in/token-based.ts', 'gateways/payments/sandbox/webhook-signature.ts']);
+  });
+});

@@ -1,0 +1,140 @@
+// API3:2023 Broken object property level authorization. One unknown field of each operation: test/contract/every-route; what an answer may
+// hold: test/contract/walk, where every answer is stripped to its schema; secrets: test/contract/secrets. Here each operation with a body
+// is sent every property that any answer has and that is not the caller's to set, all in one request, and deep inside as well.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { platformRoutes } from '../../src/platform/index.ts';
+import { SchemaDocument } from '../../src/public/index.ts';
+import { guardedRoutes, openWalk, rightful, type Walk } from '../contract/walk.ts';
+
+let walk: Walk;
+beforeAll(async () => {
+  walk = await openWalk();
+});
+afterAll(() => walk.close());
+
+type Shape = {
+  properties?: Record<string, Shape>;
+  items?: Shape;
+  anyOf?: Shape[];
+  oneOf?: Shape[];
+  allOf?: Shape[];
+  additionalProperties?: unknown;
+  type?: string;
+};
+const partsOf = (shape: Shape): Shape[] => [shape.anyOf ?? [], shape.oneOf ?? [], shape.allOf ?? []].flat();
+const namesIn = (shape: Shape): string[] => [
+  ...partsOf(shape).flatMap(namesIn),
+  ...Object.entries(shape.properties ?? {}).flatMap(([name, inner]) => [name, ...namesIn(inner)]),
+  ...(shape.items === undefined ? [] : namesIn(shape.items)),
+];
+const topNames = (shape: Shape): string[] => [...partsOf(shape).flatMap(topNames), ...Object.keys(shape.properties ?? {})];
+type Whole = { $defs?: Record<string, unknown> };
+
+/** With named schemas put in where they are used; one within itself is left out. */
+function shapeOf(schema: z.ZodType, io: 'input' | 'output'): Shape {
+  const { $defs = {}, ...root } = z.toJSONSchema(schema, { io, unrepresentable: 'any' }) as Whole;
+  const inline = (value: unknown, within: readonly string[]): unknown => {
+    if (Array.isArray(value)) return value.map((item) => inline(item, within));
+    if (typeof value !== 'object' || value === null) return value;
+    const name = '$ref' in value && typeof value.$ref === 'string' ? value.$ref.split('/').at(-1) : undefined;
+    if (name !== undefined) return within.includes(name) ? {} : inline($defs[name], [...within, name]);
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, inline(inner, within)]));
+  };
+  return inline(root, []) as Shape;
+}
+
+/** What people who guess would set. */
+const guessed = [
+  'id',
+  'organizationId',
+  'organization_id',
+  'ownerId',
+  'owner_id',
+  'createdBy',
+  'role',
+  'roleId',
+  'permissions',
+  'isAdmin',
+  'admin',
+  'status',
+  'verified',
+  'builtIn',
+  'secret',
+  'secretHash',
+  'createdAt',
+  'revokedAt',
+  'revision',
+  'credits',
+  'amountMinor',
+  'constructor',
+  'prototype',
+];
+
+describe('a body', () => {
+  const withBody = guardedRoutes().filter(({ body }) => body !== undefined);
+  const ofAnswers = platformRoutes.flatMap(({ response }) => (response === undefined ? [] : namesIn(shapeOf(response, 'output'))));
+  const names = [...new Set([...guessed, ...ofAnswers])];
+
+  it('takes no property but its own, at any operation: each of the others is named', async () => {
+    expect(withBody.length).toBeGreaterThan(40);
+    expect(names.length).toBeGreaterThan(200);
+    const wrong: string[] = [];
+    for (const route of withBody) {
+      const found = walk.builderOf(route);
+      if (found === undefined || route.body === undefined) throw new Error(`no builder for ${route.id}`);
+      const own = new Set(topNames(shapeOf(route.body, 'input')));
+      const foreign = names.filter((name) => !own.has(name));
+      const site = await found.site();
+      const ids = Object.fromEntries(Object.keys(route.params?.shape ?? {}).map((name) => [name, '00000000-0000-4000-8000-000000000000']));
+      const params = route.path.startsWith('/organizations/{id}') ? { ...ids, id: site.organization.id } : ids;
+      // An answer names a hundred problems at most, so few at a time; two requests tell enough.
+      for (const part of [foreign.slice(0, 40), foreign.slice(40, 80)]) {
+        const body = Object.fromEntries(part.map((name) => [name, 'x']));
+        const answer = await walk.send(route, { params, body }, rightful(route, site));
+        const named = new Set(
+          (answer.body?.error?.details ?? [])
+            .filter(({ code }: { code: string }) => code === 'unknown_field')
+            .map(({ path }: { path: string }) => path),
+        );
+        const silent = part.filter((name) => !named.has(name));
+        if (answer.status !== 422 || silent.length > 0) wrong.push(`${route.id}: ${answer.status} ${silent.join()}`);
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  it('is closed at every depth, the definition of a version too', () => {
+    const open = (shape: Shape, at: string): string[] => [
+      ...(shape.properties !== undefined && shape.additionalProperties !== false ? [at] : []),
+      ...partsOf(shape).flatMap((part) => open(part, at)),
+      ...Object.entries(shape.properties ?? {}).flatMap(([name, inner]) => open(inner, `${at}.${name}`)),
+      ...(shape.items === undefined ? [] : open(shape.items, `${at}[]`)),
+    ];
+    expect(open(shapeOf(z.object({ a: z.strictObject({}) }), 'input'), 'x')).toEqual(['x']);
+    const bodies = withBody.flatMap((route) => (route.body === undefined ? [] : open(shapeOf(route.body, 'input'), route.id)));
+    expect([...bodies, ...open(shapeOf(SchemaDocument, 'input'), 'document')]).toEqual([]);
+  });
+});
+
+describe('an answer', () => {
+  /** Named like secrets, and none: where, and what it is. */
+  const harmless: Readonly<Record<string, string>> = {
+    createApiKey: 'secret: shown this once',
+    rotateApiKey: 'secret: shown this once',
+  };
+  it('has no property that is named like a secret, but where one is shown once', () => {
+    const secretName = /secret|password|private|hash|token$|sealed|cipher/i;
+    const found = platformRoutes.flatMap(({ id, response }) => {
+      if (response === undefined || Object.hasOwn(harmless, id)) return [];
+      return namesIn(shapeOf(response, 'output'))
+        .filter((name) => secretName.test(name))
+        .map((name) => `${id}: ${name}`);
+    });
+    expect(found).toEqual([]);
+    for (const id of Object.keys(harmless)) {
+      const route = platformRoutes.find((one) => one.id === id);
+      expect(route?.response && namesIn(shapeOf(route.response, 'output'))).toContain('secret');
+    }
+  });
+});

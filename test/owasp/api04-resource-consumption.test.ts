@@ -1,0 +1,146 @@
+// API4:2023 Unrestricted resource consumption. Bodies, nesting and packed bodies: test/http/errors; connections: test/http/connections;
+// pages: test/contract/every-route; overload of the public interface: test/public/overload; budgets: test/http/rate-limit. Here: whatever can
+// be made can be made so often only, and whatever a caller sends has a bound in its schema.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type BoundedKind, mostByDefault } from '../../src/core/settings.ts';
+import type { Route } from '../../src/http/route.ts';
+import { describePlatform } from '../../src/platform/index.ts';
+import { guardedRoutes, openWalk, rightful, type Walk } from '../contract/walk.ts';
+
+/** What each operation makes one more of. */
+const makes: Readonly<Record<string, BoundedKind>> = {
+  createInvitation: 'invitations',
+  createDomain: 'domains',
+  createRole: 'roles',
+  createTeam: 'teams',
+  createSyncConfig: 'syncs',
+  createView: 'views',
+  createSubscription: 'subscriptions',
+  createApiKey: 'apiKeys',
+  createApiSchema: 'apiSchemas',
+  createApiSchemaVersion: 'apiSchemas',
+  createAgent: 'agents',
+  createConversation: 'conversations',
+  createCheckout: 'checkouts',
+  createFieldMapping: 'fieldMappings',
+  createPage: 'pages',
+  createTemplate: 'templates',
+};
+/** Made as well, and bounded by something else. */
+const otherwise: Readonly<Record<string, string>> = {
+  createOrganization: 'by the organizations of a person: see below',
+  addTeamMember: 'members times teams, once each',
+  createErpCertificate: 'there are two places',
+  rotateApiKey: 'takes the place of another one',
+  createMessage: 'by credits',
+};
+
+const most: Record<BoundedKind, number> = { ...mostByDefault };
+let walk: Walk;
+beforeAll(async () => {
+  walk = await openWalk({ settings: { mostPerOrganization: most } });
+});
+afterAll(() => walk.close());
+
+const creating = guardedRoutes().filter(({ method, status }) => method === 'POST' && status === 201);
+
+describe('what can be made', () => {
+  it('is bounded, every kind of it', () => {
+    expect(creating.map(({ id }) => id).sort()).toEqual([...Object.keys(makes), ...Object.keys(otherwise)].sort());
+    expect([...new Set(Object.values(makes)), 'members'].sort()).toEqual(Object.keys(mostByDefault).sort());
+  });
+
+  const bounded = creating.flatMap((route): [string, Route, BoundedKind][] => {
+    const kind = makes[route.id];
+    return kind === undefined ? [] : [[route.id, route, kind]];
+  });
+  it.each(bounded)('%s: 422 that says so when there is no room, and one fits where there is', async (_id, route, kind) => {
+    const found = walk.builderOf(route);
+    if (found === undefined) throw new Error('no builder');
+    const site = await found.site();
+    const sent = await found.builder.build(site);
+    const ask = () => walk.send(route, sent, rightful(route, site));
+    most[kind] = 0;
+    try {
+      const refused = await ask();
+      const details = [{ path: '', code: 'limit_reached', message: `At most 0 (${kind}): take some away first` }];
+      expect([refused.status, refused.body.error]).toMatchObject([422, { code: 'VALIDATION_ERROR', details }]);
+    } finally {
+      most[kind] = mostByDefault[kind];
+    }
+    expect((await ask()).status).toBe(201);
+  });
+
+  it('of many at once no more than fit', async () => {
+    const route = creating.find(({ id }) => id === 'createTeam');
+    const found = route && walk.builderOf(route);
+    if (route === undefined || found === undefined) throw new Error('no such operation');
+    const site = await found.foreign();
+    const [row] = await site.sql((tx) => tx('teams').count<{ count: string }[]>({ count: '*' }));
+    most.teams = Number(row?.count) + 2;
+    const bodies = await Promise.all(Array.from({ length: 6 }, () => found.builder.build(site)));
+    const answers = await Promise.all(bodies.map((sent) => walk.send(route, sent, rightful(route, site))));
+    most.teams = mostByDefault.teams;
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 422, 422, 422, 422]);
+  });
+});
+
+type Shape = {
+  type?: string;
+  format?: string;
+  enum?: unknown[];
+  pattern?: string;
+  maxLength?: number;
+  maxItems?: number;
+  maximum?: number;
+  items?: Shape;
+  properties?: Record<string, Shape>;
+  additionalProperties?: Shape | boolean;
+  $ref?: string;
+} & { [key in 'anyOf' | 'oneOf' | 'allOf']?: Shape[] };
+
+describe('what is sent', () => {
+  const document = describePlatform('http://127.0.0.1') as unknown as {
+    paths: Record<string, Record<string, { operationId?: string; requestBody?: { content: Record<string, { schema: Shape }> } }>>;
+    components: { schemas: Record<string, Shape> };
+  };
+  const seen = new Set<string>();
+  /** Repeats within repeats take a regular expression exponential time, unless each begins with a sign that is nowhere else in it. */
+  const nested = /\((?:\?:)?(?!-|\[[-.]+\])(?:[^()\\]|\\.)*[+*](?:[^()\\]|\\.)*\)(?:[+*]|\{\d+,\})/;
+  const endless = /[+*]|\{\d+,\}/;
+  const shortFormats = new Set(['uuid', 'date', 'date-time', 'email', 'uri']);
+
+  function unbounded(shape: Shape, at: string): string[] {
+    if (shape.$ref !== undefined) {
+      const name = shape.$ref.split('/').at(-1) ?? '';
+      if (seen.has(name)) return [];
+      seen.add(name);
+      return unbounded(document.components.schemas[name] ?? {}, name);
+    }
+    const parts = [...(shape.anyOf ?? []), ...(shape.oneOf ?? []), ...(shape.allOf ?? [])];
+    const problems = parts.flatMap((part) => unbounded(part, at));
+    if (shape.pattern !== undefined && nested.test(shape.pattern)) problems.push(`${at}: ${shape.pattern} repeats within a repeat`);
+    const isShort = shape.enum !== undefined || shape.maxLength !== undefined || shortFormats.has(shape.format ?? '');
+    if (shape.type === 'string' && !isShort && (shape.pattern === undefined || endless.test(shape.pattern)))
+      problems.push(`${at}: a text of any length`);
+    if (shape.type === 'array') {
+      if (shape.maxItems === undefined) problems.push(`${at}: items without end`);
+      problems.push(...unbounded(shape.items ?? {}, `${at}[]`));
+    }
+    for (const [name, inner] of Object.entries(shape.properties ?? {})) problems.push(...unbounded(inner, `${at}.${name}`));
+    if (typeof shape.additionalProperties === 'object') problems.push(...unbounded(shape.additionalProperties, `${at}.*`));
+    return problems;
+  }
+
+  it('has a longest form: no text, list or expression without end', () => {
+    const worst: Shape = { type: 'array', items: { type: 'string', pattern: '^(a+b?)+$' } };
+    expect(unbounded(worst, 'x')).toEqual(['x: items without end', 'x[]: ^(a+b?)+$ repeats within a repeat', 'x[]: a text of any length']);
+    const bodies = Object.values(document.paths)
+      .flatMap((methods) => Object.values(methods))
+      .flatMap(({ operationId = '', requestBody }) =>
+        Object.values(requestBody?.content ?? {}).map(({ schema }) => [operationId, schema] as const),
+      );
+    expect(bodies.length).toBeGreaterThan(40);
+    expect(bodies.flatMap(([id, schema]) => unbounded(schema, id))).toEqual([]);
+  });
+});

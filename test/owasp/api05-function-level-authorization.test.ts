@@ -1,0 +1,102 @@
+// API5:2023 Broken function level authorization. Every operation with every role, key and session: test/contract/roles. Here what that
+// walk leaves out: tokens that only read, at every operation and at the tools of MCP, and methods by other names.
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { isReadPermission } from '../../src/core/permissions.ts';
+import type { Route } from '../../src/http/route.ts';
+import { platformBase } from '../../src/http/served.ts';
+import { addressOf, guardedRoutes } from '../contract/walk.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { type SignInSite, startSignInSite } from '../setup/identity-provider.ts';
+import { makeKey, makeOrganization } from '../setup/organization.ts';
+
+let database: TestDatabase;
+let site: SignInSite;
+let organization: { id: string };
+let token: string;
+beforeAll(async () => {
+  database = await testDatabase({ settings: { allowSignup: true, rateLimitPerMinute: 1_000_000 } });
+  organization = await makeOrganization(database.ctx, { ownerEmail: 'ada@example.test' });
+  site = await startSignInSite({
+    ctx: database.ctx,
+    people: [{ id: 'ada', email: 'ada@example.test', name: 'Ada', about: '' }],
+  });
+  token = await site.agentToken('portal:read');
+});
+afterAll(async () => {
+  await site.stop();
+  await database.close();
+});
+beforeEach(() => database.ctx.db.control.raw('delete from rate_limits'));
+
+const missingId = '00000000-0000-4000-8000-000000000000';
+const ask = async (route: Route, credential: string, headers: Record<string, string> = {}, method: string = route.method) => {
+  const ids = Object.fromEntries(Object.keys(route.params?.shape ?? {}).map((name) => [name, missingId]));
+  const path = addressOf(route, route.path.startsWith('/organizations/{id}') ? { ...ids, id: organization.id } : ids);
+  const response = await fetch(`${site.origin}${platformBase}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${credential}`, ...headers },
+  });
+  return { status: response.status, text: await response.text() };
+};
+
+const refusalOf = ({ permission, method }: Route): string | undefined => {
+  if (permission === 'any' || permission === 'authenticated') return undefined;
+  if (permission === 'signed-in') return method === 'GET' ? undefined : 'This token only reads';
+  return isReadPermission(permission) ? undefined : `Missing required permission: ${permission}`;
+};
+
+describe("an owner's token that only reads", () => {
+  const guarded = guardedRoutes();
+
+  it('is let into what reads and into nothing else, at every operation', async () => {
+    const wrong: string[] = [];
+    for (const route of guarded) {
+      const { status, text } = await ask(route, token);
+      const refusal = refusalOf(route);
+      const isRight =
+        refusal === undefined ? status !== 401 && status !== 403 : status === 403 && JSON.parse(text).error.message === refusal;
+      if (!isRight) wrong.push(`${route.method} ${route.path}: ${status} ${text}, wanted ${refusal ?? 'to be let in'}`);
+    }
+    expect(wrong).toEqual([]);
+    expect(guarded.filter((route) => refusalOf(route) !== undefined).length).toBeGreaterThan(50);
+  });
+
+  it('is refused the same by the tool that calls operations', async () => {
+    const message = (id: number, route: Route) => {
+      const path = Object.fromEntries(Object.keys(route.params?.shape ?? {}).map((name) => [name, missingId]));
+      return { jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'call_operation', arguments: { id: route.id, path } } };
+    };
+    const writes = guarded.filter((route) => refusalOf(route) !== undefined);
+    const resource = `${site.origin}/mcp`;
+    const response = await fetch(resource, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+      },
+      body: JSON.stringify(writes.map((route, index) => message(index, route))),
+    });
+    const answers = (await response.json()) as { id: number; result: { isError?: boolean; content: { text: string }[] } }[];
+    expect(answers).toHaveLength(writes.length);
+    const wrong = answers.filter(({ id, result }) => {
+      const route = writes[id];
+      const error = JSON.parse(result.content[0]?.text ?? '{}').error;
+      return route === undefined || result.isError !== true || error?.message !== refusalOf(route);
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it('gains nothing by naming another method or another organization', async () => {
+    const create = guarded.find(({ id }) => id === 'createTeam');
+    const list = guarded.find(({ id }) => id === 'listTeams');
+    if (create === undefined || list === undefined) throw new Error('no such operation');
+    const other = await makeOrganization(database.ctx);
+    for (const name of ['x-http-method-override', 'x-http-method', 'x-method-override'])
+      expect((await ask(list, token, { [name]: 'POST' })).status).toBe(200);
+    expect((await ask(create, token, { 'x-http-method-override': 'GET' })).status).toBe(403);
+    expect((await ask(list, token, { 'x-organization-id': other.id })).status).toBe(403);
+    const { secret } = await makeKey(database.ctx, organization.id, { permissions: ['read'] });
+    expect((await ask(create, secret)).status).toBe(403);
+  });
+});

@@ -1,0 +1,258 @@
+// API7:2023 Server side request forgery. Addresses by kind: test/core/guarded-fetch. Here by a real DNS server and a listener that must
+// never hear anything: names that lead inside, in every form, also only at the second look; redirects; and every operation that takes
+// an address from a caller.
+import { Resolver } from 'node:dns/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type GuardedFetch, GuardedFetchError, openGuardedFetch, type Resolve } from '../../src/core/guarded-fetch.ts';
+import type { Route } from '../../src/http/route.ts';
+import { describePlatform } from '../../src/platform/index.ts';
+import { guardedRoutes, keyCredential, openWalk, rightful, type Walk } from '../contract/walk.ts';
+import { type DnsServer, startDns } from '../setup/dns.ts';
+import { makeKey, makeOrganization } from '../setup/organization.ts';
+
+let dns: DnsServer;
+let inside: Server;
+let port: number;
+let heard = 0;
+let walk: Walk;
+beforeAll(async () => {
+  dns = await startDns();
+  inside = createServer((_request, response) => response.end('inside'));
+  inside.on('connection', () => (heard += 1));
+  await new Promise<void>((resolve) => inside.listen(0, '127.0.0.1', resolve));
+  port = (inside.address() as AddressInfo).port;
+  walk = await openWalk();
+});
+afterAll(async () => {
+  await walk.close();
+  await dns.stop();
+  await new Promise((resolve) => inside.close(resolve));
+});
+
+/** Names by the DNS server of this test, as the system's resolver would ask it. */
+const resolve: Resolve = async (hostname) => {
+  const resolver = new Resolver({ tries: 1, timeout: 2_000 });
+  resolver.setServers([dns.address]);
+  const all = await Promise.all([
+    resolver.resolve4(hostname).then((found) => found.map((address) => ({ address, family: 4 }))),
+    resolver.resolve6(hostname).then(
+      (found) => found.map((address) => ({ address, family: 6 })),
+      () => [],
+    ),
+  ]);
+  return all.flat();
+};
+const limits = { timeoutMs: 5_000, maxBytes: 100_000 };
+const reasonOf = async (work: ReturnType<GuardedFetch>): Promise<string> =>
+  work.then(
+    ({ status }) => `answered ${status}`,
+    (error: unknown) => (error instanceof GuardedFetchError ? error.reason : String(error)),
+  );
+
+describe('a name', () => {
+  const strict = openGuardedFetch({ allowPrivateHosts: false, resolve });
+
+  it('that leads inside in any form is refused, and nobody inside hears of it', async () => {
+    const forms = [
+      ['127.0.0.1'],
+      ['10.0.0.1'],
+      ['169.254.169.254'],
+      ['0.0.0.0'],
+      ['8.8.8.8', '127.0.0.1'],
+      ['8.8.8.8', '::1'],
+      ['8.8.8.8', '::ffff:127.0.0.1'],
+      ['8.8.8.8', '64:ff9b::7f00:1'],
+      ['8.8.8.8', '2002:7f00:1::'],
+      ['8.8.8.8', 'fe80::1'],
+      ['8.8.8.8', 'fd00:ec2::254'],
+      ['8.8.8.8', '::'],
+    ];
+    for (const [index, addresses] of forms.entries()) {
+      const name = `inside-${index}.example.test`;
+      dns.set(name, { addresses });
+      for (const url of [`https://${name}:${port}/`, `http://${name}:${port}/`])
+        expect([addresses, await reasonOf(strict(url, limits))]).toEqual([addresses, 'refused-address']);
+    }
+    expect(dns.asked.length).toBeGreaterThanOrEqual(forms.length * 2);
+    expect(heard).toBe(0);
+  });
+
+  it('that changes between the look and the call is called where it was looked up, and looked up once', async () => {
+    const lenient = openGuardedFetch({ allowPrivateHosts: true, resolve });
+    const name = 'rebinding.example.test';
+    dns.set(name, { addresses: ['127.0.0.1'] });
+    let looks = 0;
+    dns.onAsked((asked) => {
+      if (asked !== name) return;
+      looks += 1;
+      // Whoever looks again is sent to the metadata of the cloud.
+      if (looks > 2) dns.set(name, { addresses: ['169.254.169.254'] });
+    });
+    const before = heard;
+    expect(await reasonOf(lenient(`http://${name}:${port}/`, limits))).toBe('answered 200');
+    expect([looks, heard - before]).toEqual([2, 1]);
+    expect(await reasonOf(lenient(`http://${name}:${port}/`, limits))).toBe('refused-address');
+  });
+
+  it('in any spelling of an address is that address', async () => {
+    const before = heard;
+    const spellings = [
+      '2130706433',
+      '0x7f000001',
+      '0x7f.1',
+      '0177.0.0.1',
+      '017700000001',
+      '127.1',
+      '127.0.0.1.',
+      '0',
+      '[::]',
+      '[::1]',
+      '[::ffff:127.0.0.1]',
+      '[::ffff:7f00:1]',
+      '[::127.0.0.1]',
+      '[64:ff9b::127.0.0.1]',
+      '[2002:7f00:1::]',
+      '１２７.０.０.１',
+      '①②⑦.0.0.1',
+      '127。0。0。1',
+      '%31%32%37.0.0.1',
+    ];
+    for (const spelling of spellings)
+      for (const scheme of ['https', 'http'])
+        expect([spelling, await reasonOf(strict(`${scheme}://${spelling}:${port}/`, limits))]).toEqual([spelling, 'refused-address']);
+    for (const url of [
+      `https://8.8.8.8@127.0.0.1:${port}/`,
+      `https://a:b@localhost:${port}/`,
+      'file:///etc/passwd',
+      'gopher://127.0.0.1/',
+      `//127.0.0.1:${port}`,
+    ])
+      expect([url, await reasonOf(strict(url, limits))]).toEqual([url, 'bad-url']);
+    expect(heard).toBe(before);
+  });
+});
+
+describe('a redirect', () => {
+  it('to anywhere is an answer like others: nobody goes there', async () => {
+    const target = createServer((_request, response) =>
+      response.writeHead(307, { location: `http://127.0.0.1:${port}/`, refresh: `0; url=http://127.0.0.1:${port}/` }).end(),
+    );
+    await new Promise<void>((done) => target.listen(0, '127.0.0.1', done));
+    const before = heard;
+    const lenient = openGuardedFetch({ allowPrivateHosts: true, resolve });
+    expect(await reasonOf(lenient(`http://127.0.0.1:${(target.address() as AddressInfo).port}/`, limits))).toBe('answered 307');
+    expect(heard).toBe(before);
+    await new Promise((done) => target.close(done));
+  });
+});
+
+/** The fields of bodies that hold an address, by operation, and what each is for. */
+const addressFields: Readonly<Record<string, string>> = {
+  'putErpConnection.baseUrl': 'called: the account’s own host, or one that the operator allows',
+  'createCheckout.successUrl': 'a payer’s browser is sent there: https on a verified domain',
+  'createCheckout.cancelUrl': 'a payer’s browser is sent there: https on a verified domain',
+};
+
+describe('what callers may name', () => {
+  type Shape = { properties?: Record<string, Shape>; items?: Shape; anyOf?: Shape[]; oneOf?: Shape[]; format?: string };
+  const addressesIn = (shape: Shape, at: string): string[] => [
+    ...[shape.anyOf ?? [], shape.oneOf ?? []].flat().flatMap((part) => addressesIn(part, at)),
+    ...Object.entries(shape.properties ?? {}).flatMap(([name, inner]) => addressesIn(inner, `${at}.${name}`)),
+    ...(shape.items === undefined ? [] : addressesIn(shape.items, at)),
+    ...(shape.format === 'uri' || /(?:url|uri|host|endpoint|webhook|callback|redirect)$/i.test(at) ? [at] : []),
+  ];
+
+  it('as an address is in this list', () => {
+    type Operation = { operationId?: string; requestBody?: { content: Record<string, { schema: Shape }> } };
+    const paths = Object.values(describePlatform('http://127.0.0.1')['paths'] as Record<string, Record<string, Operation>>);
+    const found = paths.flatMap((methods) =>
+      Object.values(methods).flatMap(({ operationId = '', requestBody }) =>
+        Object.values(requestBody?.content ?? {}).flatMap(({ schema }) => addressesIn(schema, operationId)),
+      ),
+    );
+    expect([...new Set(found)].sort()).toEqual(Object.keys(addressFields).sort());
+  });
+
+  const route = (id: string): Route => {
+    const found = guardedRoutes().find((one) => one.id === id);
+    if (found === undefined) throw new Error(`no operation ${id}`);
+    return found;
+  };
+  const own = 'tstdrv1234567.suitetalk.api.netsuite.com';
+  const hosts = [
+    '127.0.0.1',
+    'localhost',
+    '169.254.169.254',
+    '[::1]',
+    '[::ffff:7f00:1]',
+    '2130706433',
+    `${own}.evil.example`,
+    `evil.example/${own}`,
+    `evil.example#${own}`,
+    `evil.example?${own}`,
+    `evil.example\\${own}`,
+    `${own}@evil.example`,
+    `user:pass@${own}`,
+    `evil${own}`.replace('.', '.evil.'),
+    'suitetalk.api.netsuite.com',
+    `.${own}`,
+    `${own}.`,
+    `${own}:8443`,
+    'tstdrv1234567.suitetalk.api.netsuite.com.',
+    'tstdrv1234567.suitetalk.api.nеtsuite.com',
+  ];
+
+  it('for the ERP is the account’s own host alone', async () => {
+    const put = route('putErpConnection');
+    const { id } = await makeOrganization(walk.ctx);
+    const credential = keyCredential((await makeKey(walk.ctx, id, { permissions: ['write'] })).secret);
+    const authentication = { method: 'tba', consumerKey: 'ck', tokenId: 'ti', consumerSecret: 'x'.repeat(32), tokenSecret: 'y'.repeat(32) };
+    const ask = (baseUrl: string) => walk.send(put, { body: { accountId: 'TSTDRV1234567', baseUrl, authentication } }, credential);
+    const before = heard;
+    for (const baseUrl of [...hosts.map((host) => `https://${host}`), `http://${own}`, `http://127.0.0.1:${port}`, `ftp://${own}`])
+      expect([baseUrl, (await ask(baseUrl)).status]).toEqual([baseUrl, 422]);
+    expect((await ask(`https://${own}`)).status).toBe(200);
+    expect(heard).toBe(before);
+  });
+
+  it('for a payer’s way back is a page of the organization alone', async () => {
+    const checkOut = route('createCheckout');
+    const found = walk.builderOf(checkOut);
+    const site = await found?.site();
+    if (found === undefined || site === undefined) throw new Error('no builder');
+    await site.sql((tx) =>
+      tx('domains').insert({
+        id: '00000000-0000-4000-8000-000000000001',
+        organization_id: site.organization.id,
+        hostname: 'shop.example.test',
+        verification_value: 'portal-verification=0',
+        status: 'verified',
+        verified_at: new Date(),
+      }),
+    );
+    const ask = async (successUrl: string) => {
+      const sent = await found.builder.build(site);
+      return walk.send(checkOut, { ...sent, body: { ...(sent.body as object), successUrl } }, rightful(checkOut, site));
+    };
+    for (const good of ['https://shop.example.test/paid', 'https://www.shop.example.test/'])
+      expect([good, (await ask(good)).status]).toEqual([good, 201]);
+    const foreign = [
+      'https://evil.example/',
+      'http://shop.example.test/',
+      'https://shop.example.test.evil.example/',
+      'https://evilshop.example.test/',
+      'https://shop.example.test@evil.example/',
+      'https://evil.example\\@shop.example.test/',
+      'https://user:pass@shop.example.test/',
+      'https://evil.example/#shop.example.test',
+      'javascript:alert(1)//shop.example.test',
+      'data:text/html,shop.example.test',
+      '//shop.example.test/',
+      'https:evil.example',
+      'http://169.254.169.254/',
+    ];
+    for (const bad of foreign) expect([bad, (await ask(bad)).status]).toEqual([bad, 422]);
+  });
+});

@@ -1,0 +1,249 @@
+// API8:2023 Security misconfiguration. The first headers of every answer: test/public/headers; answers to requests that Node refuses:
+// test/http/server; what is logged: test/contract/secrets. Here every kind of answer, pages and errors of the whole server process among
+// them: strict headers, no word about what stands behind, methods, hosts and origins that don't matter, and settings that production refuses.
+import { randomBytes } from 'node:crypto';
+import { createServer, type Server } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import { BadEnvironment, readConfig } from '../../src/config.ts';
+import { openLog } from '../../src/core/log.ts';
+import { answerProbes } from '../../src/http/health.ts';
+import { platformBase } from '../../src/http/served.ts';
+import { openMetrics } from '../../src/operate/metrics.ts';
+import { loadInvoices, publishVersion } from '../public/fixture.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { makeKey, makeOrganization, makeSession } from '../setup/organization.ts';
+
+let database: TestDatabase;
+let server: Server;
+let origin: string;
+let organization: { id: string; ownerId: string };
+let secret: string;
+beforeAll(async () => {
+  database = await testDatabase({ settings: { corsOrigins: ['https://shop.example'] } });
+  const { ctx } = database;
+  organization = await makeOrganization(ctx);
+  await loadInvoices(ctx, organization.id, [{ id: 1, tranid: 'INV-1', status: 'open' }]);
+  await publishVersion(ctx, organization.id);
+  ({ secret } = await makeKey(ctx, organization.id, { permissions: ['write'] }));
+  const readiness = async () => ({ ready: true, checks: { database: 'ok' } });
+  server = createServer(answerProbes(readiness, ctx.log, createApp(ctx)));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(async () => {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  await database.close();
+});
+
+const keyed = () => ({ authorization: `Bearer ${secret}`, 'x-tenant-id': organization.id });
+type Asked = [name: string, path: string, init?: () => RequestInit];
+const whoami = `${platformBase}/whoami`;
+const asked: Asked[] = [
+  ['a management read', whoami, () => ({ headers: keyed() })],
+  ['no credential', whoami],
+  ['not found', `${platformBase}/nothing`, () => ({ headers: keyed() })],
+  [
+    'a refused body',
+    `${platformBase}/teams`,
+    () => ({ method: 'POST', headers: { ...keyed(), 'content-type': 'application/json' }, body: '{"' }),
+  ],
+  [
+    'too large a body',
+    `${platformBase}/teams`,
+    () => ({ method: 'POST', headers: { ...keyed(), 'content-type': 'application/json' }, body: `"${'x'.repeat(1_100_000)}"` }),
+  ],
+  ['another method', whoami, () => ({ method: 'DELETE', headers: keyed() })],
+  ['the description', `${platformBase}/openapi`],
+  ['a list', '/api/public/v1/invoices', () => ({ headers: keyed() })],
+  ['a record', '/api/public/v1/invoices/1', () => ({ headers: keyed() })],
+  ['an export', '/api/public/v1/invoices', () => ({ headers: { ...keyed(), accept: 'text/csv' } })],
+  ['a public refusal', '/api/public/v1/invoices?nonsense=1', () => ({ headers: keyed() })],
+  ['no public credential', '/api/public/v1/invoices'],
+  ['a public description', '/api/public/openapi/v1', () => ({ headers: keyed() })],
+  [
+    'MCP',
+    '/mcp',
+    () => ({
+      method: 'POST',
+      headers: { ...keyed(), 'content-type': 'application/json' },
+      body: '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
+    }),
+  ],
+  ['MCP refused', '/mcp', () => ({ method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' })],
+  ['the bare address', '/'],
+  ['the reference', `${platformBase}/openapi/preview`],
+  ['a public reference', '/api/public/openapi/v1/preview'],
+  ['the page of an invitation', '/invitations/accept'],
+  ['an unsubscribe page', '/unsubscribe?token=x'],
+  ['a payment page', '/pay/sandbox/x'],
+  ['who is signed in', '/auth/session'],
+  ['sign-in that is off', '/auth/login', () => ({ headers: { accept: 'text/html' } })],
+  ['nowhere', '/nowhere'],
+  ['a malformed escape', '/%'],
+];
+const ask = (path: string, init: RequestInit = {}) => fetch(`${origin}${path}`, { redirect: 'manual', ...init });
+
+describe('every kind of answer', () => {
+  it.each(asked)(
+    '%s: strict headers, nothing about what stands behind, and no cache keeps what is somebody’s',
+    async (_name, path, init) => {
+      const response = await ask(path, init?.());
+      const text = await response.text();
+      const header = (name: string) => response.headers.get(name) ?? '';
+      expect(header('x-content-type-options')).toBe('nosniff');
+      expect(header('x-frame-options')).toMatch(/^(?:DENY|SAMEORIGIN)$/);
+      expect(header('strict-transport-security')).toMatch(/^max-age=\d{8}/);
+      expect(header('content-security-policy')).toContain("default-src 'none'");
+      expect(header('content-security-policy')).toContain("frame-ancestors 'none'");
+      expect(header('content-security-policy')).not.toMatch(/unsafe-eval|script-src[^;]*(?:unsafe-inline|\*|https?:)/);
+      expect(header('referrer-policy')).toMatch(/no-referrer|same-origin/);
+      expect(header('cross-origin-resource-policy')).toBe('same-origin');
+      for (const name of ['server', 'x-powered-by', 'access-control-allow-origin', 'x-aspnet-version', 'via'])
+        expect([name, header(name)]).toEqual([name, '']);
+      expect(response.headers.getSetCookie()).toEqual([]);
+      if (response.status >= 400) expect(text).not.toMatch(/node_modules|\bat [\w.<>]+ \(|\.ts:\d+|ECONN|postgres|knex|express|"stack"/i);
+      const isSomebodys = response.status >= 400 || [whoami, '/auth/session', '/mcp'].includes(path);
+      if (isSomebodys) expect(header('cache-control')).toBe('no-store');
+      else if (path.startsWith('/api/public')) expect(header('cache-control')).toMatch(/private|no-/);
+    },
+  );
+});
+
+/** A request as it is written, and the first line and the rest of its answer. */
+const raw = (text: string): Promise<{ status: number; text: string }> =>
+  new Promise((resolve, reject) => {
+    const socket = connect(Number(new URL(origin).port), '127.0.0.1', () => socket.write(text));
+    let heard = '';
+    socket.on('data', (chunk) => (heard += chunk.toString()));
+    socket.on('error', reject);
+    socket.on('close', () => resolve({ status: Number(heard.split(' ')[1]), text: heard }));
+  });
+
+describe('a request', () => {
+  it.each(['TRACE', 'OPTIONS', 'PROPFIND', 'PURGE', 'SEARCH'])(
+    'by %s does nothing, and repeats nothing of what it brought',
+    async (method) => {
+      for (const path of [whoami, '/api/public/v1/invoices', '/auth/session', '/healthz', '/']) {
+        const head = `${method} ${path} HTTP/1.1\r\nHost: portal\r\nX-Marked: marked-secret\r\nAuthorization: Bearer ${secret}\r\nx-tenant-id: ${organization.id}\r\nConnection: close\r\n\r\n`;
+        const { status, text } = await raw(head);
+        expect([path, status >= 400 || (method === 'OPTIONS' && status === 204)]).toEqual([path, true]);
+        expect(text).not.toContain('marked-secret');
+        expect(text).not.toContain(secret);
+      }
+    },
+  );
+
+  it('for another host is answered by this one’s name, whatever headers say', async () => {
+    const lying = {
+      host: 'evil.example',
+      'x-forwarded-host': 'evil.example',
+      forwarded: 'host=evil.example',
+      'x-forwarded-proto': 'gopher',
+    };
+    for (const path of [
+      `${platformBase}/openapi`,
+      '/api/public/v1/invoices',
+      '/api/public/openapi/v1',
+      '/',
+      '/.well-known/oauth-protected-resource',
+      '/invitations/accept',
+      '/auth/login',
+    ]) {
+      const lines = Object.entries({ ...lying, ...keyed(), connection: 'close' }).map(([name, value]) => `${name}: ${value}`);
+      const { text } = await raw(`GET ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`);
+      expect([path, text.includes('evil.example'), text.includes('gopher')]).toEqual([path, false, false]);
+    }
+  });
+
+  it('from a page of another origin may read nothing, with a cookie or without', async () => {
+    const { cookie } = await makeSession(database.ctx, organization.ownerId, organization.id);
+    for (const from of ['https://evil.example', 'null', 'https://shop.example.evil.example', 'http://shop.example'])
+      for (const path of [whoami, '/api/public/v1/invoices', '/auth/session', '/mcp', `${platformBase}/openapi`])
+        for (const method of ['GET', 'OPTIONS']) {
+          const headers = { ...keyed(), cookie, origin: from, 'access-control-request-method': 'GET' };
+          const response = await ask(path, { method, headers });
+          expect([from, path, response.headers.get('access-control-allow-origin')]).toEqual([from, path, null]);
+          expect(response.headers.get('access-control-allow-credentials')).toBeNull();
+        }
+    const shop = await ask('/api/public/v1/invoices', { headers: { ...keyed(), origin: 'https://shop.example' } });
+    expect(shop.headers.get('access-control-allow-origin')).toBe('https://shop.example');
+    expect(shop.headers.get('access-control-allow-credentials')).toBeNull();
+    expect(
+      (await ask(whoami, { headers: { ...keyed(), origin: 'https://shop.example' } })).headers.get('access-control-allow-origin'),
+    ).toBeNull();
+  });
+});
+
+describe('what operators see', () => {
+  it('names no organization, person, key or record: health, readiness and metrics', async () => {
+    const metrics = openMetrics({
+      version: '1.0.0',
+      pools: () => ({}),
+      caches: () => ({}),
+      turns: () => ({}),
+      sinceTickSeconds: () => 0,
+      figures: async () => undefined,
+    });
+    const app = createApp({ ...database.ctx, log: openLog('silent') }, { onServed: metrics.onServed });
+    const counted = createServer(app);
+    await new Promise<void>((resolve) => counted.listen(0, '127.0.0.1', resolve));
+    const at = `http://127.0.0.1:${(counted.address() as AddressInfo).port}`;
+    await fetch(`${at}/api/public/v1/invoices/1?number=marked`, { headers: keyed() });
+    await fetch(`${at}${platformBase}/teams/${organization.id}?marked=1`, { headers: keyed() });
+    await fetch(`${at}/unsubscribe?token=marked`);
+    await fetch(`${at}/marked/${secret}`);
+    counted.closeAllConnections();
+    await new Promise((resolve) => counted.close(resolve));
+    const text = [
+      await metrics.text(),
+      ...(await Promise.all(['/healthz', '/readyz'].map(async (path) => (await ask(path)).text()))),
+    ].join();
+    expect(text).toContain('/api/public/{version}/{resource}/{id}');
+    for (const never of [organization.id, secret, secret.slice(0, 12), 'marked', 'INV-1', 'example.test'])
+      expect([never, text.includes(never)]).toEqual([never, false]);
+  });
+});
+
+describe('production', () => {
+  const safe = {
+    NODE_ENV: 'production',
+    DATABASE_URL: 'postgres://db/portal',
+    ENCRYPTION_KEY: `k1:${randomBytes(32).toString('base64')}`,
+    PUBLIC_URL: 'https://portal.example',
+  };
+  const oidc = { OIDC_ISSUER: 'https://id.example', OIDC_AUDIENCE: 'portal', OIDC_JWKS_URI: 'https://id.example/jwks' };
+  const refused = (more: Record<string, string>): string[] => {
+    try {
+      readConfig({ ...safe, ...more });
+      return [];
+    } catch (error) {
+      if (!(error instanceof BadEnvironment)) throw error;
+      return [...error.message.matchAll(/^ {2}([A-Z_]+)/gm)].map(([, name = '']) => name);
+    }
+  };
+
+  it.each<[string, Record<string, string>, string[]]>([
+    ['nothing of this', {}, []],
+    ['nothing of sign-in over https', oidc, []],
+    ['an address without TLS', { PUBLIC_URL: 'http://portal.example' }, ['PUBLIC_URL']],
+    ['calls into the private network', { ALLOW_PRIVATE_ERP_HOSTS: 'true' }, ['ALLOW_PRIVATE_ERP_HOSTS']],
+    ['keys of tokens without TLS', { ...oidc, OIDC_JWKS_URI: 'http://id.example/jwks' }, ['OIDC_JWKS_URI']],
+    ['tokens sent without TLS', { ...oidc, OIDC_USERINFO_URI: 'http://id.example/me' }, ['OIDC_USERINFO_URI']],
+    ['a model’s key without TLS', { ANTHROPIC_API_KEY: 'k', ANTHROPIC_BASE_URL: 'http://models.example' }, ['ANTHROPIC_BASE_URL']],
+    [
+      'another model’s key without TLS',
+      { OPENAI_COMPATIBLE_API_KEY: 'k', OPENAI_COMPATIBLE_URL: 'http://models.example' },
+      ['OPENAI_COMPATIBLE_URL'],
+    ],
+    ['payments without TLS', { STRIPE_API_URL: 'http://stripe.example' }, ['STRIPE_API_URL']],
+    ['any origin', { CORS_ORIGINS: '*' }, ['CORS_ORIGINS']],
+    ['bounds that are none', { ORGANIZATION_LIMITS: 'views=many' }, ['ORGANIZATION_LIMITS']],
+    ['bounds of nothing', { ORGANIZATION_LIMITS: 'constructor=1' }, ['ORGANIZATION_LIMITS']],
+    ['bounds', { ORGANIZATION_LIMITS: 'views=1, agents=0' }, []],
+  ])('refuses %s', (_name, more, names) => {
+    expect(refused(more)).toEqual(names);
+  });
+});

@@ -1,0 +1,151 @@
+// API9:2023 Improper inventory management. Each operation described by the OpenAPI is there: test/contract/openapi. Here the other way
+// round: the application itself is walked, and whatever is mounted is described or stands in the list below, and in README.
+import { readFileSync } from 'node:fs';
+import type { Express } from 'express';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import { platformBase } from '../../src/http/served.ts';
+import { describePlatform, platformRoutes } from '../../src/platform/index.ts';
+import { listen, type Server } from '../contract/http.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+
+type Layer = {
+  readonly rawPath: string | string[];
+  readonly slash: boolean;
+  readonly name: string;
+  readonly handle: { readonly stack?: readonly Layer[] };
+  readonly route?: { readonly path: string; readonly methods: Readonly<Record<string, boolean>>; readonly stack: readonly unknown[] };
+};
+
+/** What answers at addresses of its own besides the operations of the OpenAPI, and why it isn't among them. */
+const pages: Readonly<Record<string, string>> = {
+  'GET /': 'leads to the reference',
+  'GET /api/platform/v1/openapi/preview': 'the reference as a page',
+  'USE /api/public': 'describes itself, version by version',
+  'USE /reference-assets': 'files of the reference pages',
+  'USE /invitation-assets': 'files of small pages',
+  'GET /invitations/accept': 'page of a mail',
+  'GET /unsubscribe': 'page of a mail',
+  'POST /unsubscribe': 'RFC 8058',
+  'POST /unsubscribe/undo': 'button of that page',
+  'USE /pay-assets': 'files of the payment page',
+  'ALL /pay/sandbox/:token': 'refuses other methods',
+  'GET /pay/sandbox/:token': 'page of the built-in payment provider',
+  'POST /pay/sandbox/:token': 'form of that page',
+  'GET /auth/session': 'who is signed in, for pages',
+  'ALL /auth/session': 'refuses other methods',
+  'GET /auth/login': 'sign-in',
+  'ALL /auth/login': 'refuses other methods',
+  'GET /auth/callback': 'sign-in',
+  'ALL /auth/callback': 'refuses other methods',
+  'POST /auth/logout': 'sign-out',
+  'ALL /auth/logout': 'refuses other methods',
+  'GET /.well-known/oauth-protected-resource/mcp': 'RFC 9728',
+  'GET /.well-known/oauth-protected-resource': 'RFC 9728',
+  'USE /mcp': 'Model Context Protocol: its tools list themselves',
+};
+
+let database: TestDatabase;
+let app: Express;
+let server: Server;
+beforeAll(async () => {
+  const oidc = { issuer: 'http://127.0.0.1:9', audience: 'portal', jwksUri: 'http://127.0.0.1:9/jwks', userinfoUri: null };
+  database = await testDatabase({ settings: { oidc: { ...oidc, client: { id: 'portal', secret: null } } } });
+  app = createApp(database.ctx);
+  server = await listen(app);
+});
+afterAll(async () => {
+  await server.stop();
+  await database.close();
+});
+
+/** Functions that pass every request on and answer none by themselves, wherever they stand. */
+const passing = new Set([
+  'settled',
+  'checkHeaders',
+  'unknownAddress',
+  'jsonOnly',
+  'postOnly',
+  'jsonParser',
+  'rawParser',
+  '<anonymous>',
+  'router',
+]);
+
+/** Every address that a stack of layers answers at, as `<method> <path>`; `USE` where a function has all below. */
+function mounted(stack: readonly Layer[], base = ''): string[] {
+  return stack.flatMap(({ rawPath, slash, name, handle, route }): string[] => {
+    if (route !== undefined) {
+      const methods = Object.keys(route.methods).map((method) => (method === '_all' ? 'ALL' : method.toUpperCase()));
+      return [route.path].flat().flatMap((path) => methods.map((method) => `${method} ${base}${path === '/' && base !== '' ? '' : path}`));
+    }
+    const paths = slash ? [''] : [rawPath].flat();
+    return paths.flatMap((path) => {
+      const at = `${base}${path}`;
+      // The operation at the other end of MCP has no address of its own.
+      if (handle.stack !== undefined && at !== '/mcp') return mounted(handle.stack, at);
+      if (path !== '') return [`USE ${at}`];
+      return passing.has(name) ? [] : [`USE ${at} ${name}`];
+    });
+  });
+}
+
+describe('what is mounted', () => {
+  const operations = platformRoutes.map(({ method, path }) => `${method} ${platformBase}${path.replaceAll(/\{(\w+)\}/g, ':$1')}`);
+
+  it('is an operation of the OpenAPI or in the list of pages, and nothing else', () => {
+    const found = new Set(mounted((app as unknown as { router: { stack: Layer[] } }).router.stack));
+    expect([...found].filter((at) => !operations.includes(at) && pages[at] === undefined)).toEqual([]);
+    expect([...operations, ...Object.keys(pages)].filter((at) => !found.has(at))).toEqual([]);
+    const described = Object.entries(describePlatform('http://127.0.0.1')['paths'] as Record<string, object>).flatMap(([path, methods]) =>
+      Object.keys(methods)
+        .filter((name) => name !== 'parameters')
+        .map((method) => `${method.toUpperCase()} ${platformBase}${path.replaceAll(/\{(\w+)\}/g, ':$1')}`),
+    );
+    expect(described.sort()).toEqual([...operations].sort());
+  });
+
+  it('finds what is mounted besides', () => {
+    const more = createApp(database.ctx);
+    more.get('/debug/:what', () => undefined);
+    more.use('/inner', () => undefined);
+    const found = mounted((more as unknown as { router: { stack: Layer[] } }).router.stack);
+    expect(found).toEqual(expect.arrayContaining(['GET /debug/:what', 'USE /inner']));
+  });
+
+  it('is named in the documents, address by address', () => {
+    const readme = readFileSync('README.md', 'utf8');
+    const documents = ['docs/operations.md', 'docs/security.md'].map((file) => readFileSync(file, 'utf8')).join('');
+    const addresses = [...Object.keys(pages).map((at) => at.split(' ')[1] ?? ''), '/healthz', '/readyz', '/metrics'];
+    const missing = addresses
+      .map((at) => at.replace('/:token', ''))
+      .filter((at) => at !== '/' && !readme.includes(at) && !documents.includes(at));
+    expect(missing).toEqual([]);
+  });
+
+  it.each([
+    '/debug',
+    '/metrics',
+    '/admin',
+    '/.env',
+    '/.git/config',
+    '/server-status',
+    '/actuator/env',
+    '/graphql',
+    '/swagger.json',
+    '/openapi.json',
+    '/api/platform',
+    '/api/platform/v0/whoami',
+    '/api/platform/v2/whoami',
+    '/api/platform/V1/whoami',
+    '/API/platform/v1/whoami',
+    '/reference-assets/../package.json',
+    '/reference-assets/%2e%2e/%2e%2e/package.json',
+    '/pay-assets/..%2f..%2fconfig.ts',
+    '/invitation-assets/',
+    '//etc/passwd',
+  ])('%s is nothing here', async (path) => {
+    const { status, text } = await server.send({ method: 'GET', path });
+    expect([status, JSON.parse(text).error.code]).toEqual([404, 'NOT_FOUND']);
+  });
+});
