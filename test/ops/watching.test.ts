@@ -78,7 +78,7 @@ describe('GET /metrics', () => {
 
   it('tells of pools, caches, turns, the event loop, the process and the build', async () => {
     const text = await scrape();
-    expect(told(text, 'portal_pool_size{pool="data"}')).toBe(8);
+    expect(told(text, 'portal_pool_size{pool="data"}')).toBe(10);
     for (const pool of ['control', 'lookups', 'data', 'exports']) expect(told(text, `portal_pool_waiting{pool="${pool}"}`)).toBe(0);
     expect(told(text, 'portal_cache_requests_total{cache="keys",result="miss"}')).toBe(1);
     expect(told(text, 'portal_turns{kind="exports",state="waiting"}')).toBe(0);
@@ -157,7 +157,7 @@ describe('GET /metrics', () => {
       return told(now, 'portal_database_figures_up') === 0 ? now : undefined;
     });
     expect(text).not.toMatch(/^portal_queue_waiting\{/m);
-    expect(told(text, 'portal_pool_size{pool="data"}')).toBe(8);
+    expect(told(text, 'portal_pool_size{pool="data"}')).toBe(10);
     await admin.raw('grant execute on function operational_figures to portal_service');
     expect(await ask('/metrics')).toBe(404);
     expect((await fetch(metricsUrl.replace('/metrics', '/'))).status).toBe(404);
