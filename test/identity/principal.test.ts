@@ -111,11 +111,8 @@ async function payment(): Promise<string> {
   const own = { organization_id: organization.id };
   const id = newId();
   await inTransaction({ db: database.ctx.db, organizationId: organization.id }, async (tx) => {
-    await tx('pay_accounts')
-      .insert({ ...own, id: newId(), provider: 'sandbox' })
-      .onConflict(['organization_id', 'provider'])
-      .ignore();
-    const { id: account_id } = await tx('pay_accounts').first<{ id: string }>('id');
+    const account_id = newId();
+    await tx('pay_accounts').insert({ ...own, id: account_id, provider: 'sandbox' });
     await tx('pay_payments').insert({ ...own, id, account_id, customer_id: 'x', currency: 'GBP', amount_minor: 1 });
     await tx('pay_erp_documents').insert({ ...own, id: newId(), payment_id: id, kind: 'payment', external_id: id });
     const returns = { success_url: 'x', cancel_url: 'x' };
