@@ -1,6 +1,7 @@
 // How a connection ends where its caller doesn't do its part: one that goes on sending what nobody wants, and one that doesn't take
 // its answer. An answer that lies ready holds memory, so it does so only for a time; streams keep their own time while they last.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
 import type { Log } from '../core/log.ts';
 
 /** Of a request's body. */
@@ -25,28 +26,33 @@ export type TakeLimits = {
   readonly slowestBytesPerSecond: number;
 };
 
-export type Answers = {
-  begun(res: ServerResponse): void;
-  closed(res: ServerResponse): void;
-};
+export type Exchange = { readonly req: IncomingMessage; readonly res: ServerResponse };
 
-/** Cuts off callers who don't take what is ready, and tells the log of connections beyond the most there may be. */
-export function watchAnswers(server: Server, log: Log, limits: TakeLimits): Answers {
-  const open = new Set<ServerResponse>();
-  /** Looks that are left to those found ready; the time that a look is late is the caller's. */
-  const left = new WeakMap<ServerResponse, number>();
+type Connection = {
+  /** The last request, for as long as it is not answered. */
+  last: Exchange | undefined;
+  unanswered: number;
+  /** Looks that are left to a caller who takes nothing of what is ready; the time that a look is late is the caller's. */
+  looksLeft: number | undefined;
+};
+/** Those that are open. */
+export type Connections = Map<Duplex, Connection>;
+
+/**
+ * Cuts off callers who don't take what is ready, and tells the log of connections beyond the most there may be. Where requests came ahead
+ * of their answers, one answer that is taken is enough to go on.
+ */
+export function watchAnswers(server: Server, connections: Connections, log: Log, limits: TakeLimits): void {
   let dropped = 0;
   const looksFor = (bytes: number): number =>
     Math.ceil((limits.takeMs + (bytes * 1000) / limits.slowestBytesPerSecond) / limits.lookEveryMs);
   const look = (): void => {
     if (dropped > 0) log.warn({ connections: dropped }, 'connections were closed at once: too many are open');
     dropped = 0;
-    for (const res of open) {
-      const { socket } = res;
-      // One that waits for its turn behind another on the same connection has no socket yet.
-      if (!res.writableEnded || socket === null) continue;
-      const looks = left.get(res) ?? looksFor(socket.writableLength);
-      if (looks > 0) left.set(res, looks - 1);
+    for (const [socket, connection] of connections) {
+      if (connection.last?.res.writableEnded !== true) continue;
+      const looks = connection.looksLeft ?? looksFor(socket.writableLength);
+      if (looks > 0) connection.looksLeft = looks - 1;
       else {
         log.info({ bytes: socket.writableLength }, 'a caller did not take its answer');
         socket.destroy();
@@ -59,8 +65,4 @@ export function watchAnswers(server: Server, log: Log, limits: TakeLimits): Answ
   server.on('drop', () => {
     dropped += 1;
   });
-  return {
-    begun: (res) => void open.add(res),
-    closed: (res) => void open.delete(res),
-  };
 }
