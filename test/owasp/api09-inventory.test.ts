@@ -117,9 +117,7 @@ describe('what is mounted', () => {
     const files = readdirSync('docs').filter((file) => file.endsWith('.md'));
     const documents = ['README.md', ...files.map((file) => `docs/${file}`)].map((file) => readFileSync(file, 'utf8')).join('');
     const addresses = [...Object.keys(pages).map((at) => at.split(' ')[1] ?? ''), '/healthz', '/readyz', '/metrics'];
-    const missing = addresses
-      .map((at) => at.replace('/:token', ''))
-      .filter((at) => at !== '/' && !documents.includes(at));
+    const missing = addresses.map((at) => at.replace('/:token', '')).filter((at) => at !== '/' && !documents.includes(at));
     expect(missing).toEqual([]);
   });
 
