@@ -3,6 +3,7 @@
 import knexModule, { type Knex } from 'knex';
 import { Pool, type PoolConfig, types } from 'pg';
 import type { Db } from '../core/ctx.ts';
+import { standBack } from './stand-back.ts';
 
 /** Either an address (`postgres://…`) or the parts of one. */
 export type Address =
@@ -51,7 +52,14 @@ export function openKnex(address: Address, role: Role, max: number): Knex {
   });
 }
 
-export function openDb(control: Address, data: Address, sizes: PoolSizes, readTimeoutMs: number): Db & { close(): Promise<void> } {
+/** `isOwn`: the server belongs to this process's machine and to nobody else. */
+export function openDb(
+  control: Address,
+  data: Address,
+  sizes: PoolSizes,
+  readTimeoutMs: number,
+  { isOwn } = { isOwn: false },
+): Db & { close(): Promise<void> } {
   const knex = openKnex(control, 'portal_service', sizes.control);
   const lookups = openKnex(control, 'portal_service', sizes.lookups ?? usualLookups);
   // A backend's memory grows with the tables it has seen; a bounded lifetime gives it back.
@@ -66,6 +74,7 @@ export function openDb(control: Address, data: Address, sizes: PoolSizes, readTi
   pool.on('connect', (client) => client.on('error', nothing));
   const exports = new Pool(poolConfig(data, 'portal_service', { max: sizes.exports ?? usualExports, maxLifetimeSeconds: 600 }));
   exports.on('error', nothing);
+  if (isOwn) exports.on('connect', standBack);
   return {
     control: knex,
     lookups,
