@@ -52,7 +52,6 @@ export function openKnex(address: Address, role: Role, max: number): Knex {
   });
 }
 
-/** `isOwn`: the server belongs to this process's machine and to nobody else. */
 export function openDb(
   control: Address,
   data: Address,
@@ -80,6 +79,7 @@ export function openDb(
     lookups,
     data: pool,
     exports,
+    isOwn,
     close: async () => {
       await Promise.all([knex.destroy(), lookups.destroy(), pool.end(), exports.end()]);
     },
