@@ -140,6 +140,19 @@ const paymentRoutes = [
     response: Payment,
     handler: (ctx, { params }) => payments.retryWriteBack(ctx, params.id),
   }),
+  defineRoute({
+    id: 'endWriteBack',
+    group,
+    method: 'POST',
+    path: '/pay/payments/{id}/end-write-back',
+    permission: 'payment:update',
+    summary: 'Say that people enter it in the ERP',
+    description:
+      'For payments whose `erp.status` is FAILED, or PENDING while `writeBack` is off. What is stuck is never sent again: enter it in the ERP by hand. Then `erp.status` is OFF, or that of the payment where a refund alone was stuck, and a checkout takes it for entered as far as the open amounts fall.',
+    params: IdParams,
+    response: Payment,
+    handler: (ctx, { params }) => payments.endWriteBack(ctx, params.id),
+  }),
 ];
 
 const payoutRoutes = [
