@@ -1,5 +1,6 @@
 // Rows of pay_erp_documents; their only writer. Whoever works on a payment holds a lease on its own document and writes nothing once that
 // was lost.
+import type { Knex } from 'knex';
 import type { Ctx } from '../../core/ctx.ts';
 import { newId } from '../../core/id.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
@@ -95,6 +96,15 @@ export async function erpStates(tx: Tx, organizationId: string, paymentIds: read
   const byPayment = Map.groupBy(rows, (row) => row.payment_id);
   const isOn = await writesBack(tx, organizationId);
   return new Map([...byPayment].map(([paymentId, documents]) => [paymentId, stateOf(documents, isOn)]));
+}
+
+/** Narrows a question for payments to those of which `erpStates` says this. */
+export function withErpStatus(payments: Knex.QueryBuilder, status: ErpState['status']): void {
+  const documents = `from pay_erp_documents d where d.organization_id = pay_payments.organization_id and d.payment_id = pay_payments.id`;
+  const worst = "when bool_or(d.status = 'FAILED') then 'FAILED' when bool_or(d.status = 'PENDING') then 'PENDING'";
+  payments.whereRaw(`coalesce((select case ${worst} else min(d.status) filter (where d.kind = 'payment') end ${documents}), 'OFF') = ?`, [
+    status,
+  ]);
 }
 
 /** Makes every document of the payment that isn't settled due at once, and lets the ERP's account be asked again; says how many. */

@@ -4,6 +4,7 @@ import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { ProviderName, RefundState } from '../../gateways/payments/provider.ts';
 import type { PageQuery } from '../../http/page.ts';
+import { type ErpState, withErpStatus } from './erp-documents.store.ts';
 import type { PaymentStatus } from './payment-state.ts';
 
 export type PaymentRow = {
@@ -106,9 +107,11 @@ export type PaymentFilter = {
   readonly customerId?: string | undefined;
   readonly after?: Date | undefined;
   readonly before?: Date | undefined;
+  readonly erpStatus?: ErpState['status'] | undefined;
 };
 
-export function listPayments(tx: Tx, organizationId: string, page: PageQuery, { status, customerId, after, before }: PaymentFilter) {
+export function listPayments(tx: Tx, organizationId: string, page: PageQuery, filter: PaymentFilter) {
+  const { status, customerId, after, before, erpStatus } = filter;
   const query = payments(tx, organizationId)
     .orderBy([
       { column: 'created_at', order: 'desc' },
@@ -119,6 +122,7 @@ export function listPayments(tx: Tx, organizationId: string, page: PageQuery, { 
   if (customerId !== undefined) query.where({ customer_id: customerId });
   if (after !== undefined) query.where('created_at', '>', after);
   if (before !== undefined) query.where('created_at', '<', before);
+  if (erpStatus !== undefined) withErpStatus(query, erpStatus);
   return readPage<PaymentRow>(query, page);
 }
 

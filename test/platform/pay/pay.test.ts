@@ -44,7 +44,10 @@ describe('the configuration', () => {
     expect(await put({ invoices: { ...mapping, recordType: 'constructor' } })).toEqual([['invoices.recordType', 'unknown_record_type']]);
     expect(await put({ currency: 'XXX' })).toEqual([['currency', 'unknown_currency']]);
     expect(await put({ secrets: { cardNumber: '4242' } })).toEqual([['secrets.cardNumber', 'unknown_field']]);
-    expect((await put({ provider: 'stripe' })).map(([path]) => path)).toEqual(['secrets.secretKey', 'secrets.webhookSecret']);
+    expect((await desk.api('put', '/pay/config', configBody({ provider: 'stripe' }))).body.error.details).toMatchObject([
+      { path: 'secrets.secretKey', message: 'is missing' },
+      { path: 'secrets.webhookSecret', message: 'is missing' },
+    ]);
     expect(await desk.call('get', '/pay/config')).toEqual(shown);
   });
 });
@@ -388,12 +391,18 @@ describe('a payment', () => {
         problem: { code: 'OTHER_ERP_ACCOUNT', fix: expect.stringContaining(own) },
       });
     expect(desk.books.wire.seen).toEqual([]);
+    const inErp = async (status: string) =>
+      (await desk.call('get', `/pay/payments?erpStatus=${status}`)).data.map((each: { id: string }) => each.id);
+    expect(await inErp('FAILED')).toEqual([waiting.paymentId, there.paymentId]);
     // Nor is it in flight for what has the same id there.
     expect((await desk.checkOut([{ recordId: id }])).amount).toBe('70.00');
     await moveTo(own.toLowerCase());
     for (const { paymentId } of [there, waiting]) await desk.call('post', `/pay/payments/${paymentId}/retry-write-back`);
     await desk.work();
     for (const checkout of [there, waiting]) expect((await desk.paymentOf(checkout)).erp.status).toBe('LANDED');
+    expect(await Promise.all(['FAILED', 'PENDING', 'PARTLY_APPLIED'].map(inErp))).toEqual([[], [], []]);
+    expect((await inErp('LANDED')).slice(0, 2)).toEqual([waiting.paymentId, there.paymentId]);
+    expect(await inErp('OFF')).not.toContain(there.paymentId);
     await desk.call('put', '/pay/config', configBody());
   });
 
