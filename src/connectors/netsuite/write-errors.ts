@@ -38,7 +38,7 @@ const refusals: readonly Refusal[] = [
   {
     code: 'CUSTOMER_UNKNOWN',
     when: /field: (?:customer|entity)\b/i,
-    fix: 'The customer is gone from NetSuite or was merged with another: enter the payment by hand for whoever took its place.',
+    fix: 'The customer is gone from NetSuite or was merged with another: enter the payment by hand for whoever took its place, then say so with end-write-back.',
   },
   {
     code: 'ACCOUNT_UNKNOWN',

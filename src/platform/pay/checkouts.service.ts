@@ -18,7 +18,6 @@ import { inFlight, type Share } from './in-flight.ts';
 import { failPayment } from './merge.ts';
 import { type OpenInvoices, readOpenInvoices } from './open-invoices.ts';
 import type { CheckoutInput, CheckoutView } from './pay.schemas.ts';
-import { isOpen } from './payment-state.ts';
 import * as store from './payments.store.ts';
 import { wake } from './tasks.store.ts';
 
@@ -43,10 +42,10 @@ export const orderOf = (payment: store.PaymentRow, checkout: store.CheckoutRow, 
   };
 };
 
-const shown = (payment: store.PaymentRow, checkout: store.CheckoutRow): CheckoutView => ({
+const shown = (ctx: RequestCtx, payment: store.PaymentRow, checkout: store.CheckoutRow): CheckoutView => ({
   id: checkout.id,
   paymentId: payment.id,
-  url: isOpen(payment.status) ? checkout.url : null,
+  url: payment.status === 'PENDING' && checkout.expires_at > ctx.clock.now() ? checkout.url : null,
   status: payment.status,
   amount: formatAmount({ amountMinor: BigInt(payment.amount_minor), currency: payment.currency }),
   currency: payment.currency,
@@ -58,7 +57,7 @@ async function readCheckout(tx: Tx, ctx: RequestCtx, id: string): Promise<Checko
   const checkout = await store.findCheckout(tx, ctx.organizationId, { id });
   const payment = checkout && (await store.findPayment(tx, ctx.organizationId, checkout.payment_id));
   if (checkout === undefined || payment === undefined) throw notFound('Checkout');
-  return shown(payment, checkout);
+  return shown(ctx, payment, checkout);
 }
 
 export const getCheckout = (ctx: RequestCtx, id: string): Promise<CheckoutView> => inTransaction(ctx, (tx) => readCheckout(tx, ctx, id));
@@ -78,17 +77,23 @@ async function checkReturns(ctx: RequestCtx, { successUrl, cancelUrl }: Checkout
   if (details.length > 0) throw invalid('Payers are not sent there', details);
 }
 
-async function readySetUp(ctx: RequestCtx): Promise<ConfigRow> {
-  const { config, account } = await inTransaction(ctx, async (tx) => {
+type SetUp = { readonly config: ConfigRow; readonly erpAccount: string | null };
+
+async function readySetUp(ctx: RequestCtx): Promise<SetUp> {
+  const { config, account, erpAccount } = await inTransaction(ctx, async (tx) => {
     const found = await findConfig(tx, ctx.organizationId);
-    return { config: found, account: found && (await findAccount(tx, ctx.organizationId, found.account_id)) };
+    return {
+      config: found,
+      account: found && (await findAccount(tx, ctx.organizationId, found.account_id)),
+      erpAccount: await store.erpAccount(tx, ctx.organizationId),
+    };
   });
   if (config?.enabled !== true) {
     const code = config === undefined ? 'pay_not_set_up' : 'pay_disabled';
     throw invalid('Payments are off', [{ path: '', code, message: 'Set them up, or switch them on, with PUT /pay/config' }]);
   }
   if (account !== undefined) requireOffered(ctx, account.provider, '');
-  return config;
+  return { config, erpAccount };
 }
 
 type Wanted = CheckoutInput['invoices'][number];
@@ -140,9 +145,10 @@ function givenBack(row: store.ShareRow): bigint {
 async function sharesOf(
   tx: Tx,
   organizationId: string,
+  erpAccount: string | null,
   recordIds: readonly string[],
 ): Promise<ReadonlyMap<string, (Share & { currency: string })[]>> {
-  const rows = await store.listShares(tx, organizationId, recordIds);
+  const rows = await store.listShares(tx, organizationId, erpAccount, recordIds);
   const states = await erpStates(tx, organizationId, [...new Set(rows.map(({ payment_id: id }) => id))]);
   const shares = rows.map((row) => {
     const state = states.get(row.payment_id);
@@ -163,10 +169,12 @@ async function sharesOf(
 type Priced = { readonly line: Line; readonly amountMinor: bigint };
 
 /** How much of each line is taken: what is asked, or all that is free; never more than that. */
-async function price(tx: Tx, ctx: RequestCtx, lines: readonly Line[], readAt: Date, currency: string): Promise<Priced[]> {
+async function price(tx: Tx, ctx: RequestCtx, { config, erpAccount }: SetUp, lines: readonly Line[], readAt: Date): Promise<Priced[]> {
+  const { currency } = config;
   const shares = await sharesOf(
     tx,
     ctx.organizationId,
+    erpAccount,
     lines.map(({ recordId }) => recordId),
   );
   const priced = lines.map((line, index): Priced | ErrorDetail => {
@@ -194,7 +202,7 @@ async function insertAll(
   tx: Tx,
   ctx: RequestCtx,
   input: CheckoutInput,
-  config: ConfigRow,
+  { config, erpAccount }: SetUp,
   priced: readonly Priced[],
   readAt: Date,
 ): Promise<Placed> {
@@ -202,7 +210,8 @@ async function insertAll(
   const [paymentId, checkoutId] = [newId(), newId()];
   const { account_id: accountId, currency } = config;
   const total = priced.reduce((sum, { amountMinor }) => sum + amountMinor, 0n);
-  const row = { id: paymentId, account_id: accountId, customer_id: input.customerId, currency, amount_minor: String(total) };
+  const amounts = { currency, amount_minor: String(total) };
+  const row = { id: paymentId, account_id: accountId, erp_account: erpAccount, customer_id: input.customerId, ...amounts };
   await makeRoom(tx, ctx, 'checkouts');
   await store.insertPayment(tx, organizationId, row);
   await store.insertCheckout(tx, organizationId, {
@@ -234,12 +243,13 @@ async function insertAll(
 }
 
 /** The decision. Who changes the configuration meanwhile makes the caller ask again. */
-const place = (ctx: RequestCtx, input: CheckoutInput, config: ConfigRow, read: OpenInvoices): Promise<Placed> =>
+const place = (ctx: RequestCtx, input: CheckoutInput, setUp: SetUp, read: OpenInvoices): Promise<Placed> =>
   inTransaction(ctx, async (tx) => {
     const now = await lockConfig(tx, ctx.organizationId);
+    const { config } = setUp;
     if (now?.updated_at.getTime() !== config.updated_at.getTime()) throw unavailable('The payment configuration has just changed', 1);
-    const priced = await price(tx, ctx, linesOf(input, read, config.currency), read.readAt, config.currency);
-    const placed = await insertAll(tx, ctx, input, config, priced, read.readAt);
+    const priced = await price(tx, ctx, setUp, linesOf(input, read, config.currency), read.readAt);
+    const placed = await insertAll(tx, ctx, input, setUp, priced, read.readAt);
     const { payment, checkout, invoices } = placed;
     const amount = (minor: string): string => formatAmount({ amountMinor: BigInt(minor), currency: payment.currency });
     await writeAudit(tx, ctx, {
@@ -270,11 +280,12 @@ async function askProvider(ctx: RequestCtx, { payment, checkout, invoices }: Pla
 const taskOf = ({ id, account_id: accountId }: store.PaymentRow) => ({ accountId, kind: 'payment' as const, subject: id });
 
 export async function createCheckout(ctx: RequestCtx, input: CheckoutInput): Promise<CheckoutView> {
-  const config = await readySetUp(ctx);
+  const setUp = await readySetUp(ctx);
+  const { invoices, currency } = setUp.config;
   await checkReturns(ctx, input);
   const ids = [...new Set(input.invoices.map(({ recordId }) => recordId))];
-  const read = await readOpenInvoices(ctx, { mapping: config.invoices, currency: config.currency }, ids, input.allowStale);
-  const placed = await place(ctx, input, config, read);
+  const read = await readOpenInvoices(ctx, { mapping: invoices, currency }, ids, input.allowStale);
+  const placed = await place(ctx, input, setUp, read);
   const session = await askProvider(ctx, placed);
   return inTransaction(ctx, async (tx) => {
     // Answered so late that the queue has ended it: nobody may be sent there.

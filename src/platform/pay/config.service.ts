@@ -8,6 +8,7 @@ import { isCurrency } from '../../core/money.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { findProviderKind } from '../../gateways/payments/providers.ts';
 import { instantOrNull } from '../../http/fields.ts';
+import { plainWords } from '../../http/plain-words.ts';
 import { toDetails } from '../../http/route.ts';
 import { readAvailable } from '../../public/index.ts';
 import { writeAudit } from '../audit.store.ts';
@@ -92,7 +93,7 @@ async function checkMapping(ctx: RequestCtx, { recordType, ...fields }: InvoiceM
 /** The given secrets in the provider's own form; undefined keeps those that are stored. */
 function readSecrets({ provider, secrets }: PayConfigInput, isHeld: boolean): unknown {
   if (secrets === undefined && isHeld) return undefined;
-  const read = findProviderKind(provider)?.secrets.safeParse(secrets ?? {});
+  const read = findProviderKind(provider)?.secrets.safeParse(secrets ?? {}, { error: plainWords });
   if (read?.success) return read.data;
   const details = read === undefined ? [] : toDetails(read.error);
   throw invalid(

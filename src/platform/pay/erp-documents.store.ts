@@ -1,8 +1,10 @@
 // Rows of pay_erp_documents; their only writer. Whoever works on a payment holds a lease on its own document and writes nothing once that
 // was lost.
+import type { Knex } from 'knex';
 import type { Ctx } from '../../core/ctx.ts';
 import { newId } from '../../core/id.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
+import { writesBack } from './config.store.ts';
 
 export const erpDocumentsChannel = 'pay_erp_documents';
 
@@ -67,7 +69,7 @@ type StateRow = Pick<DocumentRow, 'payment_id' | 'kind' | 'status' | 'record_id'
 const switchedOff: Problem = {
   code: 'WRITE_BACK_OFF',
   message: 'It waits, since the write-back was switched off before it was in the ERP',
-  fix: 'Switch `writeBack` on again in PUT /pay/config; what was entered in the ERP by hand meanwhile would then stay unapplied.',
+  fix: 'Switch `writeBack` on again in PUT /pay/config; or enter it by hand and say so with end-write-back.',
 };
 
 /** Where one document can't go on, or waits, the payment as a whole does. */
@@ -92,11 +94,17 @@ export async function erpStates(tx: Tx, organizationId: string, paymentIds: read
     .orderBy('id')
     .select('payment_id', 'kind', 'status', 'record_id', 'problem', 'landed_at', tx.raw('unapplied_minor::text'));
   const byPayment = Map.groupBy(rows, (row) => row.payment_id);
-  const config = await tx('pay_configs')
-    .where({ organization_id: organizationId })
-    .first<{ write_back: unknown } | undefined>('write_back');
-  const isOn = config !== undefined && config.write_back !== false;
+  const isOn = await writesBack(tx, organizationId);
   return new Map([...byPayment].map(([paymentId, documents]) => [paymentId, stateOf(documents, isOn)]));
+}
+
+/** Narrows a question for payments to those of which `erpStates` says this. */
+export function withErpStatus(payments: Knex.QueryBuilder, status: ErpState['status']): void {
+  const documents = `from pay_erp_documents d where d.organization_id = pay_payments.organization_id and d.payment_id = pay_payments.id`;
+  const worst = "when bool_or(d.status = 'FAILED') then 'FAILED' when bool_or(d.status = 'PENDING') then 'PENDING'";
+  payments.whereRaw(`coalesce((select case ${worst} else min(d.status) filter (where d.kind = 'payment') end ${documents}), 'OFF') = ?`, [
+    status,
+  ]);
 }
 
 /** Makes every document of the payment that isn't settled due at once, and lets the ERP's account be asked again; says how many. */
@@ -117,6 +125,23 @@ export async function queueAgain(tx: Tx, organizationId: string, paymentId: stri
     await tx.raw(`notify ${erpDocumentsChannel}`);
   }
   return changed;
+}
+
+/**
+ * Forgets the documents of the payment that are stuck, with those of its refunds if its own is among them; gives their external ids. One
+ * that somebody works on is not stuck.
+ */
+export async function endErpDocuments(tx: Tx, organizationId: string, paymentId: string): Promise<string[]> {
+  const isOn = await writesBack(tx, organizationId);
+  const mine = () => tx('pay_erp_documents').where({ organization_id: organizationId, payment_id: paymentId });
+  const rows: Pick<DocumentRow, 'id' | 'kind' | 'status'>[] = await mine().orderBy('id').forUpdate().select('id', 'kind', 'status');
+  const isHeld = (await mine().where('lease_until', '>', tx.raw('clock_timestamp()')).first('id')) !== undefined;
+  const isStuck = ({ status }: (typeof rows)[number]): boolean => status === 'FAILED' || (status === 'PENDING' && !isOn);
+  if (isHeld) return [];
+  const all = rows.some((row) => row.kind === 'payment' && isStuck(row));
+  const ended = rows.filter((row) => all || isStuck(row)).map(({ id }) => id);
+  const gone: { external_id: string }[] = await mine().whereIn('id', ended).delete().returning('external_id');
+  return gone.map(({ external_id: id }) => id);
 }
 
 export type Claim = { readonly organizationId: string; readonly paymentId: string; readonly leaseId: string };

@@ -4,7 +4,17 @@ import { PageQuery, pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute, defineWebhook } from '../../http/route.ts';
 import * as checkouts from './checkouts.service.ts';
 import { getPayConfig, putPayConfig } from './config.service.ts';
-import { Checkout, CheckoutInput, PayConfig, PayConfigInput, Payment, Payout, RefundInput, WebhookTaken } from './pay.schemas.ts';
+import {
+  Checkout,
+  CheckoutInput,
+  erpStatuses,
+  PayConfig,
+  PayConfigInput,
+  Payment,
+  Payout,
+  RefundInput,
+  WebhookTaken,
+} from './pay.schemas.ts';
 import { paymentStatuses } from './payment-state.ts';
 import * as payments from './payments.service.ts';
 import { getPayout, listPayouts } from './payouts.service.ts';
@@ -90,13 +100,15 @@ const paymentRoutes = [
     path: '/pay/payments',
     permission: 'payment:read',
     summary: 'Payments, newest first',
-    description: '`after` and `before` bound `createdAt`. A payment begins with its checkout, so unpaid ones are listed as well.',
+    description:
+      '`after` and `before` bound `createdAt`. A payment begins with its checkout, so unpaid ones are listed as well. `erpStatus=FAILED` are those whose way back into the ERP waits for a person.',
     query: z.strictObject({
       ...pageFields,
       status: z.enum(paymentStatuses).optional(),
       customerId: z.string().max(60).optional(),
       after: queryInstant.optional(),
       before: queryInstant.optional(),
+      erpStatus: z.enum(erpStatuses).optional(),
     }),
     response: pageOf(Payment),
     handler: (ctx, { query: { page, pageSize, ...filter } }) => payments.listPayments(ctx, { page, pageSize }, filter),
@@ -139,6 +151,19 @@ const paymentRoutes = [
     params: IdParams,
     response: Payment,
     handler: (ctx, { params }) => payments.retryWriteBack(ctx, params.id),
+  }),
+  defineRoute({
+    id: 'endWriteBack',
+    group,
+    method: 'POST',
+    path: '/pay/payments/{id}/end-write-back',
+    permission: 'payment:update',
+    summary: 'Say that people enter it in the ERP',
+    description:
+      'For payments whose `erp.status` is FAILED, or PENDING while `writeBack` is off. What is stuck is never sent again: enter it in the ERP by hand. Then `erp.status` is OFF, or that of the payment where a refund alone was stuck, and a checkout takes it for entered as far as the open amounts fall.',
+    params: IdParams,
+    response: Payment,
+    handler: (ctx, { params }) => payments.endWriteBack(ctx, params.id),
   }),
 ];
 

@@ -14,7 +14,7 @@ import { failRefund, mergeRefundOf } from './merge.ts';
 import type { PaymentView, RefundInput } from './pay.schemas.ts';
 import * as store from './payments.store.ts';
 import { wake } from './tasks.store.ts';
-import { retryErpDocument } from './write-back.service.ts';
+import * as writeBack from './write-back.service.ts';
 
 const failureOf = ({ failure_code: code, failure_message: message }: { failure_code: string | null; failure_message: string | null }) =>
   code === null ? null : { code, message: message ?? '' };
@@ -162,6 +162,11 @@ export async function refundPayment(ctx: RequestCtx, paymentId: string, input: R
 }
 
 export async function retryWriteBack(ctx: RequestCtx, id: string): Promise<PaymentView> {
-  await retryErpDocument(ctx, id);
+  await writeBack.retryErpDocument(ctx, id);
+  return getPayment(ctx, id);
+}
+
+export async function endWriteBack(ctx: RequestCtx, id: string): Promise<PaymentView> {
+  await writeBack.endWriteBack(ctx, id);
   return getPayment(ctx, id);
 }

@@ -1,8 +1,10 @@
 // Rows of payments with their checkouts, invoices and refunds; the only writer of those tables. Amounts come as bigint.
+import { realmOf } from '../../connectors/netsuite/connection.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { ProviderName, RefundState } from '../../gateways/payments/provider.ts';
 import type { PageQuery } from '../../http/page.ts';
+import { type ErpState, withErpStatus } from './erp-documents.store.ts';
 import type { PaymentStatus } from './payment-state.ts';
 
 export type PaymentRow = {
@@ -91,14 +93,25 @@ const refundColumns = [
 
 const payments = (tx: Tx, organizationId: string) => tx('pay_payments').where({ organization_id: organizationId });
 
+/** The ERP account that is connected, or was last; null where there was none. */
+export async function erpAccount(tx: Tx, organizationId: string): Promise<string | null> {
+  const row = await tx('organizations as o')
+    .leftJoin('erp_connections as c', 'c.organization_id', 'o.id')
+    .where('o.id', organizationId)
+    .first<{ account: string | null } | undefined>(tx.raw('coalesce(c.account_id, o.erp_account_id) as account'));
+  return row === undefined || row.account === null ? null : realmOf(row.account);
+}
+
 export type PaymentFilter = {
   readonly status?: PaymentStatus | undefined;
   readonly customerId?: string | undefined;
   readonly after?: Date | undefined;
   readonly before?: Date | undefined;
+  readonly erpStatus?: ErpState['status'] | undefined;
 };
 
-export function listPayments(tx: Tx, organizationId: string, page: PageQuery, { status, customerId, after, before }: PaymentFilter) {
+export function listPayments(tx: Tx, organizationId: string, page: PageQuery, filter: PaymentFilter) {
+  const { status, customerId, after, before, erpStatus } = filter;
   const query = payments(tx, organizationId)
     .orderBy([
       { column: 'created_at', order: 'desc' },
@@ -109,6 +122,7 @@ export function listPayments(tx: Tx, organizationId: string, page: PageQuery, { 
   if (customerId !== undefined) query.where({ customer_id: customerId });
   if (after !== undefined) query.where('created_at', '>', after);
   if (before !== undefined) query.where('created_at', '<', before);
+  if (erpStatus !== undefined) withErpStatus(query, erpStatus);
   return readPage<PaymentRow>(query, page);
 }
 
@@ -144,7 +158,7 @@ export const findNewestSession = async (tx: Tx, organizationId: string, accountI
 export const insertPayment = (
   tx: Tx,
   organizationId: string,
-  row: Pick<PaymentRow, 'id' | 'account_id' | 'customer_id' | 'currency' | 'amount_minor'>,
+  row: Pick<PaymentRow, 'id' | 'account_id' | 'customer_id' | 'currency' | 'amount_minor'> & { erp_account: string | null },
 ) => tx('pay_payments').insert({ organization_id: organizationId, ...row });
 
 export const updatePayment = (
@@ -188,13 +202,23 @@ export const listInvoices = async (tx: Tx, organizationId: string, paymentIds: r
     .select<InvoiceRow[]>('payment_id', 'record_id', 'number', 'amount_minor', 'due_minor', 'read_at');
 
 export type ShareRow = InvoiceRow & Pick<PaymentRow, 'status' | 'currency' | 'received_minor' | 'refunded_minor'>;
-/** What all payments, of whatever account, have for these invoices; those that came to nothing are left out. */
-export const listShares = async (tx: Tx, organizationId: string, recordIds: readonly string[]): Promise<ShareRow[]> =>
+/**
+ * What all payments, of whatever account at a provider, have for these invoices of one ERP account; those that came to nothing are left
+ * out.
+ */
+export const listShares = async (
+  tx: Tx,
+  organizationId: string,
+  account: string | null,
+  recordIds: readonly string[],
+): Promise<ShareRow[]> =>
   tx('pay_payment_invoices as i')
     .join('pay_payments as p', (on) => on.on('p.organization_id', 'i.organization_id').on('p.id', 'i.payment_id'))
     .where('i.organization_id', organizationId)
     .whereRaw('i.record_id = any(?::text[])', [recordIds as string[]])
     .whereNotIn('p.status', ['FAILED', 'CANCELED'])
+    // Where nobody knows, it may be this one.
+    .whereRaw('coalesce(p.erp_account, ?, ?) = coalesce(?, p.erp_account, ?)', [account, '', account, ''])
     .select<ShareRow[]>(
       'i.payment_id',
       'i.record_id',

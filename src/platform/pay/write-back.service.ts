@@ -5,7 +5,7 @@ import { invalid, notFound } from '../../core/errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { openConnectorOf } from '../../sync/index.ts';
 import { writeAudit } from '../audit.store.ts';
-import { queueAgain } from './erp-documents.store.ts';
+import { endErpDocuments, queueAgain } from './erp-documents.store.ts';
 import { findPayment } from './payments.store.ts';
 
 /** Throws 422 where the organization has no ERP connection, or one to an ERP that takes no payments. */
@@ -30,4 +30,24 @@ export const retryErpDocument = (ctx: RequestCtx, paymentId: string): Promise<vo
         },
       ]);
     await writeAudit(tx, ctx, { action: 'payment.retry-write-back', target: { type: 'payment', id: paymentId } });
+  });
+
+/**
+ * What is stuck is left to people from now on: for this service it was entered by hand. Throws 404, or 422 where nothing is stuck; writes
+ * the audit row.
+ */
+export const endWriteBack = (ctx: RequestCtx, paymentId: string): Promise<void> =>
+  inTransaction(ctx, async (tx) => {
+    if ((await findPayment(tx, ctx.organizationId, paymentId)) === undefined) throw notFound('Payment');
+    const externalIds = await endErpDocuments(tx, ctx.organizationId, paymentId);
+    if (externalIds.length === 0)
+      throw invalid('Nothing of this payment is stuck on its way into the ERP', [
+        {
+          path: '',
+          code: 'nothing_to_end',
+          message: 'Only what has FAILED, or waits while `writeBack` is off, is left to people',
+        },
+      ]);
+    const target = { type: 'payment', id: paymentId };
+    await writeAudit(tx, ctx, { action: 'payment.end-write-back', target, changes: { externalIds } });
   });

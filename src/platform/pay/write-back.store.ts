@@ -1,11 +1,30 @@
 // What a document in the ERP is made of, as it stands now: the payment, its invoices, a refund, and how the organization writes back.
+
+import { ErpError } from '../../connectors/connector.ts';
 import type { Tx } from '../../db/transaction.ts';
 import { findConfig } from './config.store.ts';
 import type { DueDocument } from './erp-documents.store.ts';
 import { WriteBack } from './pay.schemas.ts';
+import { erpAccount } from './payments.store.ts';
 import type { PaymentTask, RefundTask } from './write-document.ts';
 
 export type Task = { readonly kind: 'payment'; readonly task: PaymentTask } | { readonly kind: 'refund'; readonly task: RefundTask };
+
+/**
+ * Throws ErpError where the connection is one to another account of the ERP by now: there the same ids are other customers and other
+ * payments.
+ */
+export async function requireSameAccount(tx: Tx, organizationId: string, paymentId: string): Promise<void> {
+  const row = await tx('pay_payments')
+    .where({ organization_id: organizationId, id: paymentId })
+    .first<{ erp_account: string | null } | undefined>('erp_account');
+  const own = row?.erp_account ?? null;
+  const connected = await erpAccount(tx, organizationId);
+  if (own === null || own === connected) return;
+  throw new ErpError('query', 'OTHER_ERP_ACCOUNT', `The payment is of invoices of the ERP account ${own}, and another one is connected`, {
+    fix: `Enter it in ${own} by hand, then say so with end-write-back; or connect ${own} again, then try again.`,
+  });
+}
 
 type PaymentRow = { customer_id: string; currency: string; received_minor: string; provider_payment_id: string | null };
 

@@ -22,7 +22,7 @@ import {
   settleLanded,
   settleSetback,
 } from './erp-documents.store.ts';
-import { findTask, type Task } from './write-back.store.ts';
+import { findTask, requireSameAccount, type Task } from './write-back.store.ts';
 import { readShown, type Shown, writePayment, writeRefund } from './write-document.ts';
 
 export type WriteBackOptions = {
@@ -106,7 +106,7 @@ async function shownAfter(writer: PaymentWriter, { kind, task }: Task, signal: A
 }
 
 const noWriter = new ErpError('query', 'NOT_SUPPORTED', 'The ERP connection takes no payments', {
-  fix: 'Switch `writeBack` off in PUT /pay/config and enter payments in the ERP by hand.',
+  fix: 'Switch `writeBack` off in PUT /pay/config and enter payments in the ERP by hand; end-write-back says so of this one.',
 });
 
 async function attempt(ctx: Ctx, claim: Claim, due: DueDocument, options: Options, signal: AbortSignal): Promise<void> {
@@ -115,8 +115,11 @@ async function attempt(ctx: Ctx, claim: Claim, due: DueDocument, options: Option
   if (task === undefined) return void (await release(ctx, claim));
   let writer: PaymentWriter | undefined;
   try {
-    writer = (await options.openConnector(tenant)).payments;
-    if (writer === undefined) throw noWriter;
+    const { payments } = await options.openConnector(tenant);
+    if (payments === undefined) throw noWriter;
+    // After the connector was opened, so that what it is connected to is what is compared.
+    await inTransaction(tenant, (tx) => requireSameAccount(tx, claim.organizationId, claim.paymentId));
+    writer = payments;
     const landed = await write(writer, task, { mayBeThere: due.attempts > 1, signal });
     await settleLanded(ctx, claim, due, landed);
     ctx.log.info({ paymentId: claim.paymentId, kind: due.kind, recordId: landed.recordId, attempt: due.attempts }, 'written into the ERP');

@@ -121,7 +121,7 @@ async function readThere(writer: PaymentWriter, recordId: string, signal: AbortS
     throw refused(
       'PAYMENT_GONE',
       `The payment ${recordId} is not in the ERP any more`,
-      'It was deleted or voided in the ERP: enter payment and refund there by hand, or bring the payment back and try again.',
+      'It was deleted or voided in the ERP: enter there by hand what is missing and say so with end-write-back, or bring the payment back and try again.',
     );
   return record;
 }

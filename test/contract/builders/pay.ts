@@ -104,6 +104,7 @@ export const payBuilders: BuilderGroup = {
       fields: { 'body.amount': fc.constantFrom('0.01', '0.05') },
     },
     retryWriteBack: { build: async (fixture) => ({ params: { id: await notWritten(fixture) } }) },
+    endWriteBack: { build: async (fixture) => ({ params: { id: await notWritten(fixture) } }) },
     listPayouts: { build: () => ({}) },
     getPayout: { build: async (fixture) => ({ params: { id: await payout(fixture) } }) },
   },

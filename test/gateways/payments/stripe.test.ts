@@ -395,6 +395,7 @@ describe('a failure', () => {
     ['cut-after', 'unavailable'],
     ['half-answer', 'unavailable'],
     ['not-json', 'malformed-answer'],
+    ['empty-object', 'malformed-answer'],
   ] as const)('by %s is called %s, and tells no secret', async (fault, kind) => {
     next(fault);
     const error = await refused(provider.createCheckout(orderOf(), signal));

@@ -89,6 +89,7 @@ export async function openPayWorld(): Promise<PayWorld> {
   const accountId = await setUp();
   let app = createApp(ctx);
   let running = start();
+  let restarting = Promise.resolve();
 
   async function setUp(): Promise<string> {
     const api = apiOf(createApp(ctx), secret);
@@ -198,10 +199,14 @@ export async function openPayWorld(): Promise<PayWorld> {
       }
     },
     byHand,
-    restart: async () => {
-      await stopWorking();
-      app = createApp(ctx);
-      running = start();
+    restart: () => {
+      // One after the other: of two at once the first would go on working, unknown to `rest`.
+      restarting = restarting.then(async () => {
+        await stopWorking();
+        app = createApp(ctx);
+        running = start();
+      });
+      return restarting;
     },
     work: () => work(),
     rest,

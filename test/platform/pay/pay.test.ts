@@ -44,7 +44,10 @@ describe('the configuration', () => {
     expect(await put({ invoices: { ...mapping, recordType: 'constructor' } })).toEqual([['invoices.recordType', 'unknown_record_type']]);
     expect(await put({ currency: 'XXX' })).toEqual([['currency', 'unknown_currency']]);
     expect(await put({ secrets: { cardNumber: '4242' } })).toEqual([['secrets.cardNumber', 'unknown_field']]);
-    expect((await put({ provider: 'stripe' })).map(([path]) => path)).toEqual(['secrets.secretKey', 'secrets.webhookSecret']);
+    expect((await desk.api('put', '/pay/config', configBody({ provider: 'stripe' }))).body.error.details).toMatchObject([
+      { path: 'secrets.secretKey', message: 'is missing' },
+      { path: 'secrets.webhookSecret', message: 'is missing' },
+    ]);
     expect(await desk.call('get', '/pay/config')).toEqual(shown);
   });
 });
@@ -203,6 +206,7 @@ describe('a checkout', () => {
         .whereIn('id', [one.id, two.id])
         .update({ expires_at: new Date(0) }),
     );
+    expect(await desk.call('get', `/pay/checkouts/${one.id}`)).toMatchObject({ status: 'PENDING', url: null });
     await desk.work(one.paymentId, two.paymentId);
     expect([(await desk.paymentOf(one)).status, (await desk.paymentOf(two)).status]).toEqual(['CANCELED', 'SUCCEEDED']);
   });
@@ -362,6 +366,74 @@ describe('a payment', () => {
     await desk.work();
     const nothing = await desk.api('post', `/pay/payments/${checkout.paymentId}/retry-write-back`);
     expect([nothing.status, codesOf(nothing)]).toEqual([422, ['nothing_to_retry']]);
+    await desk.call('put', '/pay/config', configBody());
+  });
+
+  it('belongs to the ERP account that its invoices are of: in another one nothing is written or changed for it', async () => {
+    await desk.call('put', '/pay/config', configBody({ writeBack: { account: null, refundAccount: '7' } }));
+    const id = await desk.books.invoice(9_000);
+    const [there, waiting] = [await desk.checkOut([{ recordId: id, amount: '20' }]), await desk.checkOut([{ recordId: id, amount: '30' }])];
+    await desk.pay(there);
+    await desk.work(there.paymentId);
+    expect((await desk.paymentOf(there)).erp.status).toBe('LANDED');
+    const moveTo = (account: string) => desk.sql((tx) => tx('erp_connections').update({ account_id: account }));
+    const { account_id: own } = await desk.sql((tx) => tx('erp_connections').first<{ account_id: string }>('account_id'));
+    // What is behind the new name is the same simulated account, so nothing but the name holds the service back.
+    await moveTo(`${own}_SB1`);
+    desk.books.wire.seen.length = 0;
+    await desk.pay(waiting);
+    await desk.work(waiting.paymentId);
+    expect((await refund(there, { amount: '5' })).body.status).toBe('PARTIALLY_REFUNDED');
+    await desk.work();
+    for (const checkout of [there, waiting])
+      expect((await desk.paymentOf(checkout)).erp).toMatchObject({
+        status: 'FAILED',
+        problem: { code: 'OTHER_ERP_ACCOUNT', fix: expect.stringContaining(own) },
+      });
+    expect(desk.books.wire.seen).toEqual([]);
+    const inErp = async (status: string) =>
+      (await desk.call('get', `/pay/payments?erpStatus=${status}`)).data.map((each: { id: string }) => each.id);
+    expect(await inErp('FAILED')).toEqual([waiting.paymentId, there.paymentId]);
+    // Nor is it in flight for what has the same id there.
+    expect((await desk.checkOut([{ recordId: id }])).amount).toBe('70.00');
+    await moveTo(own.toLowerCase());
+    for (const { paymentId } of [there, waiting]) await desk.call('post', `/pay/payments/${paymentId}/retry-write-back`);
+    await desk.work();
+    for (const checkout of [there, waiting]) expect((await desk.paymentOf(checkout)).erp.status).toBe('LANDED');
+    expect(await Promise.all(['FAILED', 'PENDING', 'PARTLY_APPLIED'].map(inErp))).toEqual([[], [], []]);
+    expect((await inErp('LANDED')).slice(0, 2)).toEqual([waiting.paymentId, there.paymentId]);
+    expect(await inErp('OFF')).not.toContain(there.paymentId);
+    await desk.call('put', '/pay/config', configBody());
+  });
+
+  it('that the ERP refuses is taken over by people, after which what they entered is counted once', async () => {
+    await desk.call('put', '/pay/config', configBody({ writeBack: { account: null, refundAccount: '7' } }));
+    const customerId = await desk.books.customer();
+    const id = await desk.books.invoice(10_000, customerId);
+    const checkout = await desk.checkOut([{ recordId: id, amount: '40' }], { customerId });
+    const end = () => desk.api('post', `/pay/payments/${checkout.paymentId}/end-write-back`);
+    expect(codesOf(await end())).toEqual(['nothing_to_end']);
+    desk.books.erp.account.setSwitches({ customersOnHold: [customerId] });
+    await desk.pay(checkout);
+    await desk.work(checkout.paymentId);
+    expect((await desk.paymentOf(checkout)).erp.status).toBe('FAILED');
+    desk.books.erp.account.setSwitches({ customersOnHold: [] });
+    const apply = { items: [{ doc: id, apply: true, amount: 40 }] };
+    await desk.books.byHand('POST', 'customerPayment', { customer: customerId, payment: 40, apply });
+    // Of the 60 that are due the failed payment holds 40.
+    expect(problemsOf(await tryCheckOut([{ recordId: id, amount: '60' }], { customerId }))).toEqual([
+      ['invoices[0].amount', 'more_than_due'],
+    ]);
+    const ended = await end();
+    expect([ended.status, ended.body.erp]).toEqual([200, { status: 'OFF', recordId: null, problem: null, unappliedAmount: '0.00' }]);
+    expect(await desk.sql((tx) => tx('audit_log').where({ action: 'payment.end-write-back' }).pluck('target_id'))).toEqual([
+      checkout.paymentId,
+    ]);
+    expect((await desk.checkOut([{ recordId: id }], { customerId })).amount).toBe('60.00');
+    expect(codesOf(await end())).toEqual(['nothing_to_end']);
+    await refund(checkout);
+    await desk.work();
+    expect((await desk.paymentOf(checkout)).erp).toMatchObject({ status: 'OFF', problem: null });
     await desk.call('put', '/pay/config', configBody());
   });
 

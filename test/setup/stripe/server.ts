@@ -23,7 +23,8 @@ export type Fault =
   | 'half-answer'
   | 'stall'
   | 'late'
-  | 'not-json';
+  | 'not-json'
+  | 'empty-object';
 export type StripeRequest = {
   readonly method: string;
   readonly path: string;
@@ -99,7 +100,7 @@ export async function startStripe({ clock = systemClock }: { readonly clock?: Cl
     const { status, body } = respond(asked, text, fault);
     if (fault === 'cut-after') return void req.socket.destroy();
     if (fault === 'late') await sleep(lateMs);
-    const sent = fault === 'not-json' ? '<html>' : JSON.stringify(body);
+    const sent = fault === 'not-json' ? '<html>' : fault === 'empty-object' ? '{}' : JSON.stringify(body);
     const retry = fault === 'rate-limit' ? { 'retry-after': '7' } : {};
     res.writeHead(status, { 'content-type': 'application/json', 'request-id': 'req_test', ...retry });
     if (fault !== 'half-answer') return void res.end(sent);

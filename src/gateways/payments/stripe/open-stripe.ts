@@ -82,7 +82,7 @@ async function createCheckout({ id, ask }: Account, order: CheckoutOrder, signal
   const session = await ask(signal, (stripe) =>
     stripe.checkout.sessions.create(params, { idempotencyKey: `checkout-${order.checkoutId}` }),
   );
-  if (session.url === null) throw new ProviderError('malformed-answer', 'Stripe told no address of the payment page');
+  if (!session.id || !session.url) throw new ProviderError('malformed-answer', 'Stripe told no address of the payment page');
   return { id: session.id, url: session.url, expiresAt: order.expiresAt };
 }
 
