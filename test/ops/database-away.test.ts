@@ -109,10 +109,10 @@ async function during(work: () => Promise<void>): Promise<Reply[]> {
   const strange = replies.filter((reply) => !(reply.status < 300 || isBusy(reply) || isDone(reply)));
   expect(strange.map(({ status, text }) => `${status} ${text}`)).toEqual([]);
   expect(replies.filter(({ ms }) => ms > 15_000).map(({ ms, text }) => `${ms} ${text}`)).toEqual([]);
-  // The listening connections are back: a word of a new run is heard.
+  // The listening connection is back.
   await until(async () => {
-    const heard = await asAdmin("select from pg_stat_activity where query ilike 'listen %' and datname = current_database()");
-    return heard.length >= 2 ? true : undefined;
+    const heard = await asAdmin("select from pg_stat_activity where application_name = 'portal-service listening'");
+    return heard.length === 1 ? true : undefined;
   });
   return replies;
 }
@@ -193,7 +193,7 @@ describe('no connection to be had', () => {
     await until(async () => {
       await takeAll();
       const { rows } = (await taken[0]?.query(
-        "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'portal-service'",
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'portal-service%'",
       )) ?? { rows: [] };
       // At once: the service is about to take them again.
       if (rows.length > 0) await takeAll();
