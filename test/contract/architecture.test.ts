@@ -37,7 +37,7 @@ const mayImport: Record<string, Record<string, Access>> = {
   db: { core: 'all' },
   connectors: { core: 'all' },
   // The sandbox, a payment provider that is built in, has books of its own.
-  gateways: { core: 'all', db: ['transaction.ts', 'listen.ts'] },
+  gateways: { core: 'all', db: ['transaction.ts', 'queue-work.ts'] },
   // The queue's sender is the one who hands mails to the gateway.
   mail: { core: 'all', db: 'all', gateways: ['compose-mail.ts', 'mail-outcome.ts', 'mail.ts'] },
   // The warehouse turns the connectors' field types and values into columns, and knows nothing else of them.

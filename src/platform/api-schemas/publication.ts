@@ -3,7 +3,7 @@
 
 import type { Ctx, RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { notFound } from '../../core/errors.ts';
-import { keepLease } from '../../core/queue-work.ts';
+import { keepLease } from '../../core/lease.ts';
 import { type Recurring, recurring } from '../../core/recurring.ts';
 import { openTrackedWork } from '../../core/tracked-work.ts';
 import { isNotNow } from '../../db/pg-errors.ts';
