@@ -13,8 +13,20 @@ const migrations = { directory, loadExtensions: ['.ts'], disableMigrationsListVa
 /** Any number that nothing else locks; shared by every process of every version. */
 const migrationLock = 7_205_119_204;
 
-/** Of this code, in order. */
-export const migrationNames = async (): Promise<string[]> => (await readdir(directory)).filter((name) => name.endsWith('.ts')).sort();
+export type Standing = 'behind' | 'level' | 'ahead';
+
+/**
+ * Reads this code's migrations once, and says of the names of those that a database has how it stands to them. One that lacks any is behind,
+ * whatever else it has.
+ */
+export async function openStanding(): Promise<(applied: readonly string[]) => Standing> {
+  const own = (await readdir(directory)).filter((name) => name.endsWith('.ts'));
+  return (applied) => {
+    const there = new Set(applied);
+    if (own.some((name) => !there.has(name))) return 'behind';
+    return there.size > own.length ? 'ahead' : 'level';
+  };
+}
 
 /**
  * Rights on the database itself: neither a clone nor a restored dump carries them, so they are given at every start. And on what knex
@@ -34,12 +46,12 @@ export async function assertMigrated(address: Address): Promise<void> {
   const knex = openKnex(address, null, 1);
   try {
     await checkServer(knex);
-    const wanted = await migrationNames();
     const { rows } = await knex.raw<{ rows: { there: boolean }[] }>("select to_regclass('public.knex_migrations') is not null as there");
-    const done = rows[0]?.there === true ? (await knex('knex_migrations').pluck<string[]>('name')).sort() : [];
-    if (JSON.stringify(done) === JSON.stringify(wanted)) return;
+    const done = rows[0]?.there === true ? await knex('knex_migrations').pluck<string[]>('name') : [];
+    const standing = (await openStanding())(done);
+    if (standing === 'level') return;
     if (done.length === 0) throw new UnfitDatabase('The database is empty: start the service first, or make an organization');
-    const other = done.some((name) => !wanted.includes(name)) ? 'a newer' : 'an older';
+    const other = standing === 'ahead' ? 'a newer' : 'an older';
     throw new UnfitDatabase(
       `The database was prepared by ${other} version of this service: run the command with the version that serves, or start this one first`,
     );
