@@ -3,7 +3,7 @@
 // of its own; where no answer comes in time, every connection breaks on which nothing comes any more, and none is made until there
 // is an answer. While it answers, a statement may last as long as it likes.
 import { Socket } from 'node:net';
-import { Client, type ClientConfig } from 'pg';
+import { Client, type ClientConfig, DatabaseError } from 'pg';
 import type { Log } from '../core/log.ts';
 
 export type SilenceWatch = {
@@ -27,8 +27,9 @@ const usualPatience = 10;
 /** A new connection is tried so often, as the first packets of one wait ever longer before they are sent again. */
 const patienceWhileSilent = 5;
 const lastMomentMs = 1_000;
-/** What the own system says of a server that doesn't answer. */
-const noAnswer = /^(ETIMEDOUT|EHOST|ENET)/;
+/** A refusal is an answer too; what the own system says of a server that can't be reached is none. */
+const isAnswer = (error: unknown): boolean =>
+  error instanceof DatabaseError || /^(ECONNREFUSED|ECONNRESET|EPIPE|ENOENT)$/.test(String((error as { code?: unknown }).code));
 const nothing = (): void => undefined;
 
 type Asker = { readonly client: Client; readonly socket: Socket; readonly connected: Promise<unknown> };
@@ -65,8 +66,7 @@ export function watchSilence(config: ClientConfig, log: Pick<Log, 'warn'> | unde
     } catch (error) {
       asker = undefined;
       void client.end().catch(nothing);
-      // A refusal is an answer too.
-      if (!noAnswer.test(String((error as { code?: unknown }).code))) note(false);
+      if (isAnswer(error)) note(false);
     } finally {
       asking = false;
     }
