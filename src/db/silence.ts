@@ -21,7 +21,7 @@ export class SilentDatabase extends Error {
   }
 }
 
-const lookEveryMs = 1_000;
+const usualLookEveryMs = 1_000;
 /** Looks and not time, so that a process that stood still itself blames nobody. */
 const usualPatience = 10;
 /** A new connection is tried so often, as the first packets of one wait ever longer before they are sent again. */
@@ -41,7 +41,7 @@ function openAsker(config: ClientConfig): Asker {
   return { client, socket, connected: client.connect() };
 }
 
-export function watchSilence(config: ClientConfig, log: Pick<Log, 'warn'> | undefined): SilenceWatch {
+export function watchSilence(config: ClientConfig, log?: Pick<Log, 'warn'>, lookEveryMs = usualLookEveryMs): SilenceWatch {
   /** With the bytes that had come when it was looked at last. */
   const sockets = new Map<Socket, number>();
   let silent = false;
