@@ -51,7 +51,14 @@ function openConnection({ db, log }: Holder, followers: ReadonlyMap<string, Read
   let closed = false;
   let client: Client | undefined;
   let retry: NodeJS.Timeout | undefined;
+  let turn: Promise<unknown> = Promise.resolve();
 
+  /** A connection of pg takes one statement at a time. */
+  const inTurn = (ask: () => Promise<unknown> | undefined): Promise<unknown> => {
+    const asked = turn.then(ask);
+    turn = asked.catch(nothing);
+    return asked;
+  };
   const connect = async (): Promise<void> => {
     let made: Client | undefined;
     try {
@@ -63,7 +70,10 @@ function openConnection({ db, log }: Holder, followers: ReadonlyMap<string, Read
       made.on('notification', ({ channel, payload }: Notification) => {
         for (const tell of followers.get(channel) ?? []) tell(payload === '' ? undefined : payload);
       });
-      await made.query([`set application_name = '${connectionName}'`, ...[...followers.keys()].map(listenTo)].join('; '));
+      const listening = made;
+      await inTurn(() =>
+        listening.query([`set application_name = '${connectionName}'`, ...[...followers.keys()].map(listenTo)].join('; ')),
+      );
       for (const tell of [...followers.values()].flatMap((ofChannel) => [...ofChannel])) tell();
     } catch (error) {
       if (closed) return;
@@ -84,7 +94,8 @@ function openConnection({ db, log }: Holder, followers: ReadonlyMap<string, Read
     /** While there is no connection there is nothing to do: the next one hears all channels. */
     hearToo: (statement: string, then: () => unknown): void => {
       const asked = client;
-      asked?.query(statement).then(then, () => asked.end().catch(nothing));
+      if (asked === undefined) return;
+      inTurn(() => (asked === client ? asked.query(statement).then(then) : undefined)).catch(() => asked.end().catch(nothing));
     },
     close: async (): Promise<void> => {
       closed = true;
