@@ -4,7 +4,7 @@ import type { Ctx } from '../../core/ctx.ts';
 import { type QueueWork, startQueueWork } from '../../db/queue-work.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { lookUpTxt } from '../../gateways/dns.ts';
-import { serviceItself } from '../audit.store.ts';
+import { serviceItself } from '../../identity/audit.store.ts';
 import { challengeName } from './check.ts';
 import { settle } from './domains.service.ts';
 import { findDomain } from './domains.store.ts';
