@@ -2,7 +2,8 @@
 import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Knex } from 'knex';
-import { type Address, checkServer, explainDatabase, openKnex, UnfitDatabase } from './connect.ts';
+import { type Address, checkServer, explainDatabase, openKnex, poolConfig, UnfitDatabase } from './connect.ts';
+import { watchSilence } from './silence.ts';
 
 const directory = fileURLToPath(new URL('../../migrations', import.meta.url));
 /**
@@ -64,7 +65,9 @@ export async function assertMigrated(address: Address): Promise<void> {
 
 /** Says how many migrations ran. Throws UnfitDatabase for a server that can't be used. */
 export async function migrate(address: Address): Promise<{ applied: number }> {
-  const knex = openKnex(address, null, 2);
+  // A migration may last, but not for a server that says nothing any more.
+  const watch = watchSilence(poolConfig(address, null));
+  const knex = openKnex(address, null, 2, { stream: watch.openSocket });
   try {
     await checkServer(knex);
     return await knex.transaction(async (guard: Knex.Transaction) => {
@@ -79,5 +82,6 @@ export async function migrate(address: Address): Promise<{ applied: number }> {
     throw explainDatabase(error);
   } finally {
     await knex.destroy();
+    await watch.close();
   }
 }

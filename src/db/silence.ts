@@ -12,7 +12,7 @@ export type SilenceWatch = {
   close(): Promise<void>;
 };
 
-export class SilentDatabase extends Error {
+class SilentDatabase extends Error {
   override readonly name = 'SilentDatabase';
   /** The system's own word for a connection that it gives up. */
   readonly code = 'ETIMEDOUT';

@@ -134,7 +134,7 @@ async function during(work: () => Promise<void>): Promise<Reply[]> {
   await work();
   letGo();
   await isWellAgain();
-  expect(await endOf(company, server.url, id)).toMatchObject({ status: 'succeeded', counts: { fetched: 120 } });
+  expect(await endOf(company, server.url, id)).toMatchObject({ status: 'succeeded', error: null, counts: { fetched: 120 } });
   const replies = await traffic.end();
   expect(traffic.broken()).toEqual([]);
   const strange = replies.filter((reply) => !(reply.status < 300 || isBusy(reply) || isDone(reply)));
