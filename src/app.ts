@@ -85,10 +85,7 @@ export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   const invitation = invitationPage();
   app.use('/invitation-assets', invitation.assets);
   app.get('/invitations/accept', invitation.page);
-  const links = unsubscribePages(ctx, { look: lookAtLink, unsubscribe, resubscribe }, invitation.stylesheet);
-  app.get('/unsubscribe', links.show);
-  app.post('/unsubscribe', links.unsubscribe);
-  app.post('/unsubscribe/undo', links.resubscribe);
+  app.use('/unsubscribe', unsubscribePages(ctx, { look: lookAtLink, unsubscribe, resubscribe }, invitation.stylesheet));
   const paying = sandboxPayPages(ctx, { look: lookAtSession, pay: payByCard, giveUp: giveUpPaying }, invitation.stylesheet);
   app.use('/pay-assets', paying.assets);
   app.use('/pay/sandbox', paying.pages);

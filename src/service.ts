@@ -15,7 +15,7 @@ import { type Log, openLog } from './core/log.ts';
 import { type Address, openDb, openKnex, openOperatorsPool } from './db/connect.ts';
 import { openDatabaseClock } from './db/database-clock.ts';
 import { type EmbeddedDatabase, startEmbedded } from './db/embedded.ts';
-import { migrate, migrationNames } from './db/migrate.ts';
+import { migrate, openStanding } from './db/migrate.ts';
 import { poolFigures } from './db/pool-figures.ts';
 import { answerProbes } from './http/health.ts';
 import { openMessages } from './http/messages.ts';
@@ -91,7 +91,7 @@ export async function openCtx(config: Config, opened: OpenDatabase, log: Log = o
     opened.data,
     { control: config.CONTROL_POOL_SIZE, lookups: config.LOOKUP_POOL_SIZE, data: config.DATA_POOL_SIZE, exports: config.EXPORT_POOL },
     config.settings.readTimeoutMs,
-    { isOwn: opened.embedded !== undefined },
+    { isOwn: opened.embedded !== undefined, log },
   );
   const { clock, close: stopClock } = await openDatabaseClock(db, log).catch(async (error: unknown) => {
     await db.close();
@@ -222,7 +222,7 @@ export async function startService(config: Config, opened: OpenDatabase, log?: L
   const messages = openMessages();
   const server = openServer(ctx.log, messages, { maxConnections: config.HTTP_CONNECTIONS });
   const operators = openOperators(config, opened);
-  const migrations = await migrationNames();
+  const standing = await openStanding();
   let background: Background | undefined;
   const sinceTickMs = (): number => background?.scheduler.sinceTickMs() ?? 0;
   let monitored: Monitored | undefined;
@@ -243,7 +243,7 @@ export async function startService(config: Config, opened: OpenDatabase, log?: L
     const app = createApp(running, { trustProxy: config.TRUST_PROXY, streams, usage, messages, onServed });
     const readiness = openReadiness({
       ...operators,
-      migrations,
+      standing,
       sinceTickMs,
       stopping: draining.signal,
       clock: ctx.clock,

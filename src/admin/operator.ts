@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { isId } from '../core/id.ts';
 import type { Tx } from '../db/transaction.ts';
 import { inTransaction } from '../db/transaction.ts';
-import { type AuditEntry, writeAudit } from '../platform/audit.store.ts';
+import { type AuditEntry, writeAudit } from '../identity/audit.store.ts';
 import { type Admin, option, RefusedCommand } from './command.ts';
 
 export const auditOperator = (tx: Tx, organizationId: string, entry: AuditEntry): Promise<void> =>

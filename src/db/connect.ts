@@ -3,6 +3,8 @@
 import knexModule, { type Knex } from 'knex';
 import { Pool, type PoolConfig, types } from 'pg';
 import type { Db } from '../core/ctx.ts';
+import type { Log } from '../core/log.ts';
+import { watchSilence } from './silence.ts';
 import { standBack } from './stand-back.ts';
 
 /** Either an address (`postgres://…`) or the parts of one. */
@@ -33,6 +35,7 @@ export function poolConfig(address: Address, role: Role, extra: PoolConfig = {})
     types: exactTypes as PoolConfig['types'],
     connectionTimeoutMillis: 5_000,
     keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
     options: `${role === null ? '' : `-c role=${role} `}-c timezone=UTC -c datestyle=ISO -c intervalstyle=iso_8601 -c search_path=public`,
     application_name: 'portal-service',
     ...extra,
@@ -42,10 +45,10 @@ export function poolConfig(address: Address, role: Role, extra: PoolConfig = {})
 const nothing = () => undefined;
 const silent = { warn: nothing, error: nothing, deprecate: nothing, debug: nothing };
 
-export function openKnex(address: Address, role: Role, max: number): Knex {
+export function openKnex(address: Address, role: Role, max: number, extra: PoolConfig = {}): Knex {
   return knexModule({
     client: 'pg',
-    connection: poolConfig(address, role) as Knex.PgConnectionConfig,
+    connection: poolConfig(address, role, extra) as Knex.PgConnectionConfig,
     pool: { min: 0, max, acquireTimeoutMillis: 10_000 },
     // knex would print to the console beside the log; what fails is thrown anyway.
     log: silent,
@@ -57,13 +60,15 @@ export function openDb(
   data: Address,
   sizes: PoolSizes,
   readTimeoutMs: number,
-  { isOwn } = { isOwn: false },
+  { isOwn = false, log }: { readonly isOwn?: boolean; readonly log?: Pick<Log, 'warn'> } = {},
 ): Db & { close(): Promise<void> } {
-  const knex = openKnex(control, 'portal_service', sizes.control);
-  const lookups = openKnex(control, 'portal_service', sizes.lookups ?? usualLookups);
+  const ofControl = watchSilence(poolConfig(control, 'portal_service'), log);
+  const ofData = data === control ? ofControl : watchSilence(poolConfig(data, 'portal_service'), log);
+  const knex = openKnex(control, 'portal_service', sizes.control, { stream: ofControl.openSocket });
+  const lookups = openKnex(control, 'portal_service', sizes.lookups ?? usualLookups, { stream: ofControl.openSocket });
   // A backend's memory grows with the tables it has seen; a bounded lifetime gives it back.
   // Until then it is kept: closing it when it rests for a while takes a timer with each statement, and a new backend after each rest.
-  const kept: PoolConfig = { min: sizes.data, max: sizes.data, maxLifetimeSeconds: 600 };
+  const kept: PoolConfig = { stream: ofData.openSocket, min: sizes.data, max: sizes.data, maxLifetimeSeconds: 600 };
   const reads = poolConfig(data, 'portal_service', { ...kept, statement_timeout: readTimeoutMs });
   // Many read at once, and a count that takes a second process for itself takes it from the others.
   const pool = new Pool({ ...reads, options: `${reads.options} -c max_parallel_workers_per_gather=0` });
@@ -71,7 +76,8 @@ export function openDb(
   pool.on('error', nothing);
   // One that breaks while it is lent out fails the query under way, and says so here as well.
   pool.on('connect', (client) => client.on('error', nothing));
-  const exports = new Pool(poolConfig(data, 'portal_service', { max: sizes.exports ?? usualExports, maxLifetimeSeconds: 600 }));
+  const ofExports: PoolConfig = { stream: ofData.openSocket, max: sizes.exports ?? usualExports, maxLifetimeSeconds: 600 };
+  const exports = new Pool(poolConfig(data, 'portal_service', ofExports));
   exports.on('error', nothing);
   if (isOwn) exports.on('connect', standBack);
   return {
@@ -82,6 +88,8 @@ export function openDb(
     isOwn,
     close: async () => {
       await Promise.all([knex.destroy(), lookups.destroy(), pool.end(), exports.end()]);
+      // Last: until then it breaks what a silent server keeps from ending.
+      await Promise.all([ofControl.close(), ofData === ofControl ? undefined : ofData.close()]);
     },
   };
 }

@@ -2,7 +2,8 @@
 import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Knex } from 'knex';
-import { type Address, checkServer, explainDatabase, openKnex, UnfitDatabase } from './connect.ts';
+import { type Address, checkServer, explainDatabase, openKnex, poolConfig, UnfitDatabase } from './connect.ts';
+import { watchSilence } from './silence.ts';
 
 const directory = fileURLToPath(new URL('../../migrations', import.meta.url));
 /**
@@ -13,8 +14,20 @@ const migrations = { directory, loadExtensions: ['.ts'], disableMigrationsListVa
 /** Any number that nothing else locks; shared by every process of every version. */
 const migrationLock = 7_205_119_204;
 
-/** Of this code, in order. */
-export const migrationNames = async (): Promise<string[]> => (await readdir(directory)).filter((name) => name.endsWith('.ts')).sort();
+export type Standing = 'behind' | 'level' | 'ahead';
+
+/**
+ * Reads this code's migrations once, and says of the names of those that a database has how it stands to them. One that lacks any is behind,
+ * whatever else it has.
+ */
+export async function openStanding(): Promise<(applied: readonly string[]) => Standing> {
+  const own = (await readdir(directory)).filter((name) => name.endsWith('.ts'));
+  return (applied) => {
+    const there = new Set(applied);
+    if (own.some((name) => !there.has(name))) return 'behind';
+    return there.size > own.length ? 'ahead' : 'level';
+  };
+}
 
 /**
  * Rights on the database itself: neither a clone nor a restored dump carries them, so they are given at every start. And on what knex
@@ -34,12 +47,12 @@ export async function assertMigrated(address: Address): Promise<void> {
   const knex = openKnex(address, null, 1);
   try {
     await checkServer(knex);
-    const wanted = await migrationNames();
     const { rows } = await knex.raw<{ rows: { there: boolean }[] }>("select to_regclass('public.knex_migrations') is not null as there");
-    const done = rows[0]?.there === true ? (await knex('knex_migrations').pluck<string[]>('name')).sort() : [];
-    if (JSON.stringify(done) === JSON.stringify(wanted)) return;
+    const done = rows[0]?.there === true ? await knex('knex_migrations').pluck<string[]>('name') : [];
+    const standing = (await openStanding())(done);
+    if (standing === 'level') return;
     if (done.length === 0) throw new UnfitDatabase('The database is empty: start the service first, or make an organization');
-    const other = done.some((name) => !wanted.includes(name)) ? 'a newer' : 'an older';
+    const other = standing === 'ahead' ? 'a newer' : 'an older';
     throw new UnfitDatabase(
       `The database was prepared by ${other} version of this service: run the command with the version that serves, or start this one first`,
     );
@@ -52,7 +65,9 @@ export async function assertMigrated(address: Address): Promise<void> {
 
 /** Says how many migrations ran. Throws UnfitDatabase for a server that can't be used. */
 export async function migrate(address: Address): Promise<{ applied: number }> {
-  const knex = openKnex(address, null, 2);
+  // A migration may last, but not for a server that says nothing any more.
+  const watch = watchSilence(poolConfig(address, null));
+  const knex = openKnex(address, null, 2, { stream: watch.openSocket });
   try {
     await checkServer(knex);
     return await knex.transaction(async (guard: Knex.Transaction) => {
@@ -67,5 +82,6 @@ export async function migrate(address: Address): Promise<{ applied: number }> {
     throw explainDatabase(error);
   } finally {
     await knex.destroy();
+    await watch.close();
   }
 }

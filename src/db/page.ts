@@ -1,6 +1,9 @@
 // Reads one page of a query and the exact number of rows behind it, in the caller's transaction.
 import type { Knex } from 'knex';
 
+/** Of a parameter that asks for a page where the whole result is the answer; its code is `not_paged`. */
+export const notPaged = (name: string): string => `"${name}" has no meaning here: the answer is the whole result`;
+
 type PageRequest = { readonly page: number; readonly pageSize: number };
 
 /** The query must be ordered by something unique. Rows beyond the end are an empty list with the true total. */

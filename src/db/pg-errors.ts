@@ -14,9 +14,11 @@ export const violates = (error: unknown, constraint: string): boolean => {
 };
 
 /** PostgreSQL's codes for "not now": no connection, too many, no room, shutting down, cancelled by a timeout, a lost race for locks. */
-const notNow = /^(08|53|57)|^(40001|40P01|55P03)$|^(ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN)$/;
+const notNow =
+  /^(08|53|57)|^(40001|40P01|55P03)$|^(ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|ETIMEDOUT|EAGAIN|E(HOST|NET)(UNREACH|DOWN)|ENOTFOUND|EAI_AGAIN)$/;
+/** `timeout expired`: the server took the connection and said nothing. */
 const lostConnection =
-  /timeout exceeded when trying to connect|Timeout acquiring a connection|Connection terminated|connection error and is not queryable/;
+  /^timeout expired$|timeout exceeded when trying to connect|Timeout acquiring a connection|Connection terminated|connection error and is not queryable/;
 
 /** Whether the database is away, busy or full for the moment: the same may well go through later. */
 export const isNotNow = (error: unknown): boolean => {

@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Request, Response } from 'express';
 import type { CallerCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
+import { notPaged } from '../db/page.ts';
 import type { Route } from './route.ts';
 
 /** A name that every system can keep: no path, no control characters, not too long. */
@@ -16,7 +17,7 @@ const safeName = (name: string): string => {
 function refusePages(query: Request['query']): void {
   const details = ['page', 'pageSize']
     .filter((name) => name in query)
-    .map((name) => ({ path: name, code: 'not_paged', message: `"${name}" has no meaning here: the answer is the whole result` }));
+    .map((name) => ({ path: name, code: 'not_paged', message: notPaged(name) }));
   if (details.length > 0) throw new AppError('BAD_REQUEST', 'The query is not valid', { details });
 }
 

@@ -7,7 +7,7 @@ import type { Knex } from 'knex';
 import type { CallerCtx, KeyClaim } from '../core/ctx.ts';
 import { AppError, invalid } from '../core/errors.ts';
 import { newId } from '../core/id.ts';
-import { keepLease } from '../core/queue-work.ts';
+import { keepLease } from '../core/lease.ts';
 import { isNotNow } from '../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../db/transaction.ts';
 import { type Answer, admit, goodStatus, invoke, type RawInput, type Route } from './route.ts';

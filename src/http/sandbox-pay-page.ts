@@ -7,6 +7,7 @@ import express, { type Request, type RequestHandler, type Response, Router } fro
 import type { Ctx } from '../core/ctx.ts';
 import { escapeHtml } from '../core/escape-html.ts';
 import { countGuess } from './authenticate.ts';
+import { forThisAlone, smallPage } from './small-page.ts';
 import { readAsset, serveAssets, versionOf } from './static-page.ts';
 
 /** Amounts are decimal text; addresses are those of the checkout. */
@@ -47,25 +48,13 @@ const shownAmount = (amount: string, currency: string): string => {
   return format.format(amount as Intl.StringNumericLiteral);
 };
 
-const document = (title: string, body: string, stylesheets: readonly string[]): string => `<!doctype html>
-<html lang="en">
-<head>
-  <meta charset="utf-8">
-  <meta name="viewport" content="width=device-width, initial-scale=1">
-  <meta name="color-scheme" content="light dark">
-  <meta name="robots" content="noindex">
-  <title>${escapeHtml(title)} · Sandbox</title>
-  <link rel="icon" href="data:,">
-${stylesheets.map((address) => `  <link rel="stylesheet" href="${address}">`).join('\n')}
-</head>
-<body>
-  <header><p>Sandbox payments</p><p class="test">Test mode: no money moves</p></header>
-  <main>
-${body}
-  </main>
-</body>
-</html>
-`;
+const document = (title: string, body: string, stylesheets: readonly string[]): string =>
+  smallPage({
+    title: `${title} · Sandbox`,
+    header: '<p>Sandbox payments</p><p class="test">Test mode: no money moves</p>',
+    body,
+    stylesheets,
+  });
 
 function bill({ payee, title, items, amount, currency }: Session): string {
   const row = ({ label, amount: part }: Session['items'][number]) =>
@@ -138,13 +127,8 @@ function contentPolicy(session: Session | undefined): string {
   return `default-src 'none'; style-src 'self'; img-src data:; form-action ${form}; base-uri 'none'; frame-ancestors 'none'`;
 }
 
-function setHeaders(res: Response, session: Session | undefined): void {
-  res.setHeader('Content-Security-Policy', contentPolicy(session));
-  // The address is the right to pay: other sites don't learn it, while forms of this page say where they come from.
-  res.setHeader('Referrer-Policy', 'same-origin');
-  res.setHeader('X-Robots-Tag', 'noindex');
-  res.setHeader('Cache-Control', 'no-store');
-}
+/** The address is the right to pay: other sites don't learn it, while forms of this page say where they come from. */
+const setHeaders = (res: Response, session: Session | undefined): void => forThisAlone(res, contentPolicy(session), 'same-origin');
 
 /** By what a browser says of itself; whoever says nothing is no page that lured somebody here. */
 function comesFromHere(req: Request, publicUrl: string): boolean {

@@ -1,9 +1,10 @@
 // The pages behind the link of a subscription's mail. GET only shows, since programs that look through mails open every link; POST to
 // the same address ends it, whatever its body holds, as RFC 8058 has it: no sign-in, no cookie, no redirect, no script.
-import type { Request, RequestHandler, Response } from 'express';
+import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { Ctx } from '../core/ctx.ts';
 import { escapeHtml } from '../core/escape-html.ts';
 import { countGuess } from './authenticate.ts';
+import { forThisAlone, smallPage } from './small-page.ts';
 
 /** `ended`: the address was taken off the list by whoever made it. */
 export type LinkState = {
@@ -29,31 +30,19 @@ type Page = {
   readonly button?: { readonly label: string; readonly path: string };
 };
 
-const render = ({ heading, words, button }: Page, token: string, stylesheet: string): string => `<!doctype html>
-<html lang="en">
-<head>
-  <meta charset="utf-8">
-  <meta name="viewport" content="width=device-width, initial-scale=1">
-  <meta name="color-scheme" content="light dark">
-  <meta name="robots" content="noindex">
-  <title>${heading} · Portal Service</title>
-  <link rel="icon" href="data:,">
-  <link rel="stylesheet" href="${stylesheet}">
-</head>
-<body>
-  <header><p>Portal Service</p></header>
-  <main>
-    <h1>${heading}</h1>
+const render = ({ heading, words, button }: Page, token: string, stylesheet: string): string =>
+  smallPage({
+    title: `${heading} · Portal Service`,
+    header: '<p>Portal Service</p>',
+    body: `    <h1>${heading}</h1>
 ${words.map((text) => `    <p>${escapeHtml(text)}</p>`).join('\n')}
 ${
   button === undefined
     ? ''
     : `    <form method="post" action="${button.path}?token=${encodeURIComponent(token)}"><button type="submit">${button.label}</button></form>`
-}
-  </main>
-</body>
-</html>
-`;
+}`,
+    stylesheets: [stylesheet],
+  });
 
 const undo = { label: 'Subscribe again', path: '/unsubscribe/undo' };
 
@@ -80,37 +69,27 @@ function pageOf(found: LinkState | undefined): Page {
 }
 
 function send(res: Response, found: LinkState | undefined, token: string, stylesheet: string): void {
-  res.setHeader('Content-Security-Policy', contentPolicy);
-  res.setHeader('Referrer-Policy', 'no-referrer');
-  res.setHeader('X-Robots-Tag', 'noindex');
-  res.setHeader('Cache-Control', 'no-store');
+  forThisAlone(res, contentPolicy, 'no-referrer');
   res.status(found === undefined ? 404 : 200).type('html');
   res.send(render(pageOf(found), token, stylesheet));
 }
 
 const tokenOf = ({ query }: Request): string => (typeof query['token'] === 'string' ? query['token'] : '');
 
-/**
- * `show` answers GET /unsubscribe, `unsubscribe` POST to the same address, `resubscribe` POST /unsubscribe/undo; all with `?token=`,
- * which stays out of the request log there.
- */
-export function unsubscribePages(
-  ctx: Ctx,
-  links: UnsubscribeLinks,
-  stylesheet: string,
-): Record<'show' | 'unsubscribe' | 'resubscribe', RequestHandler> {
+/** Below /unsubscribe: GET and POST of the address itself, and POST of /undo; all with `?token=`, which stays out of the request log there. */
+export function unsubscribePages(ctx: Ctx, links: UnsubscribeLinks, stylesheet: string): Router {
   const callerOf = (req: Request, res: Response): LinkCaller => ({ ip: req.ip ?? '', requestId: String(res.locals['requestId']) });
   const page =
-    (find: (token: string, caller: LinkCaller) => Promise<LinkState | undefined>): RequestHandler =>
+    (find: (ctx: Ctx, token: string, caller: LinkCaller) => Promise<LinkState | undefined>): RequestHandler =>
     async (req, res) => {
       const token = tokenOf(req);
-      const found = await find(token, callerOf(req, res));
+      const found = await find(ctx, token, callerOf(req, res));
       if (found === undefined) await countGuess(ctx, req);
       send(res, found, token, stylesheet);
     };
-  return {
-    show: page((token) => links.look(ctx, token)),
-    unsubscribe: page((token, caller) => links.unsubscribe(ctx, token, caller)),
-    resubscribe: page((token, caller) => links.resubscribe(ctx, token, caller)),
-  };
+  const pages = Router({ caseSensitive: true });
+  pages.get('/', page(links.look));
+  pages.post('/', page(links.unsubscribe));
+  pages.post('/undo', page(links.resubscribe));
+  return pages;
 }

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { Ctx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { Tx } from '../db/transaction.ts';
-import { writeAudit } from '../platform/audit.store.ts';
+import { writeAudit } from './audit.store.ts';
 import type { IdentityProvider, Profile, Prompt, Proven } from './provider.ts';
 import { deleteSessions, type EndedSession, enterOrganization, findSession, inPersonTransaction, insertSession } from './sessions.store.ts';
 import { findLinked, findUserByToken, isInvited, makeUser, membershipsOf, nameUser, type User } from './users.store.ts';

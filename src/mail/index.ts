@@ -14,4 +14,4 @@ export {
 export { layoutMail, type MailContent, withSmallPrint } from './layout.ts';
 export { giveUpUnsent } from './outgoing-mails.store.ts';
 export { type RecordTable, rowsThatFit } from './record-table.ts';
-export { type MailSender, startMailSender } from './sender.ts';
+export { startMailSender } from './sender.ts';

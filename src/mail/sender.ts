@@ -4,8 +4,7 @@
 import type { Ctx } from '../core/ctx.ts';
 import { causeOf } from '../core/errors.ts';
 import { newId } from '../core/id.ts';
-import { keepLease, openQueueWork } from '../core/queue-work.ts';
-import { listen } from '../db/listen.ts';
+import { type QueueWork, startQueueWork } from '../db/queue-work.ts';
 import { sendMail } from '../gateways/mail.ts';
 import type { MailOutcome, SmtpLimits } from '../gateways/mail-outcome.ts';
 import { openMail } from './enqueue.ts';
@@ -55,12 +54,6 @@ async function attempt(ctx: Ctx, claim: Claim, options: Options, stop: AbortSign
   const found = await findClaimed(ctx, claim);
   if (found === undefined) return;
   const { row, shared } = found;
-  // A lease that could not be renewed shows when the mark is written.
-  const release = keepLease(
-    options.leaseMs,
-    () => renewMailLease(ctx, claim, options.leaseMs),
-    (error) => ctx.log.warn({ err: error }, 'the lease of a mail could not be renewed'),
-  );
   let outcome: MailOutcome;
   try {
     const beforeData = async (): Promise<void> => {
@@ -73,44 +66,27 @@ async function attempt(ctx: Ctx, claim: Claim, options: Options, stop: AbortSign
         : await sendMail(ctx.settings.mail, await openMail(ctx, row, shared), { beforeData, stop, limits: options.limits });
   } catch (error) {
     outcome = { kind: 'deferred', error: `It cannot be read: ${causeOf(error)}` };
-  } finally {
-    release();
   }
   if (outcome.kind === 'deferred' && stop.aborted) await handBack(ctx, claim);
   else await settle(ctx, claim, row.attempts, outcome, options);
   ctx.log.info({ mailId: claim.id, organizationId: claim.organizationId, outcome: outcome.kind, attempt: row.attempts }, 'mail');
 }
 
-export type MailSender = {
-  /** Resolves once every mail that is due now was tried. */
-  settled(): Promise<void>;
-  /** Mails that have not begun to leave go back to the queue; others get a few seconds. */
-  stop(): Promise<void>;
-};
-
-/** Sends what is due, at once when a transaction that queued a mail commits, and by looking every few seconds. */
-export function startMailSender(ctx: Ctx, given: MailSenderOptions = {}): MailSender {
+/**
+ * Sends what is due, at once when a transaction that queued a mail commits, and by looking every few seconds. When it stops, mails that
+ * have not begun to leave go back to the queue; others get a few seconds.
+ */
+export function startMailSender(ctx: Ctx, given: MailSenderOptions = {}): QueueWork {
   const options: Options = { ...usual, ...given };
-  const stopping = new AbortController();
-  const wake = openQueueWork({
+  const { pollMs, leaseMs } = options;
+  return startQueueWork<Claim>(ctx, {
+    name: 'mails',
+    channel: mailChannel,
+    pollMs,
     lanes,
-    stopping: stopping.signal,
-    takeOne: async () => {
-      const claim = await claimMail(ctx, newId(), options.leaseMs);
-      if (claim !== undefined) await attempt(ctx, claim, options, stopping.signal);
-      return claim !== undefined;
-    },
-    onFailure: (error) => ctx.log.warn({ err: error }, 'the mail queue could not be worked on for the moment'),
+    claim: () => claimMail(ctx, newId(), leaseMs),
+    work: (claim, stopping) => attempt(ctx, claim, options, stopping),
+    // One that could not be renewed shows when the mark is written.
+    lease: { ms: leaseMs, renew: (claim) => renewMailLease(ctx, claim, leaseMs) },
   });
-  const deaf = listen(ctx, mailChannel, wake);
-  const timer = setInterval(wake, options.pollMs);
-  void wake();
-  return {
-    settled: wake,
-    stop: async () => {
-      clearInterval(timer);
-      stopping.abort();
-      await Promise.all([wake(), deaf()]);
-    },
-  };
 }

@@ -10,8 +10,8 @@ export type ReadinessParts = {
   readonly control: Pick<Pool, 'query'>;
   /** Where the records are, if that is another address. */
   readonly warehouse: Pick<Pool, 'query'> | undefined;
-  /** Names of this code's migrations, in order. */
-  readonly migrations: readonly string[];
+  /** How a database with these migrations stands to this code. */
+  readonly standing: (applied: readonly string[]) => 'behind' | 'level' | 'ahead';
   /** Milliseconds since the schedule was last looked at to the end. */
   readonly sinceTickMs: () => number;
   /** Aborted once the process is to end. */
@@ -26,6 +26,7 @@ const mostSinceTickMs = 180_000;
 const ok = 'ok';
 /** Each migration leaves what the version before it needs, so while a deployment goes on both serve. */
 const ahead = 'ahead of this version';
+const told = { behind: 'behind this version', level: ok, ahead };
 
 export function openReadiness(parts: ReadinessParts): () => Promise<Readiness> {
   const { control, warehouse, clock, log } = parts;
@@ -42,11 +43,7 @@ export function openReadiness(parts: ReadinessParts): () => Promise<Readiness> {
   };
   const migrationState = async (): Promise<string> => {
     const { rows } = await control.query<{ name: string }>('select name from public.knex_migrations');
-    const applied = new Set(rows.map(({ name }) => name));
-    const missing = parts.migrations.filter((name) => !applied.has(name)).length;
-    const foreign = applied.size - (parts.migrations.length - missing);
-    if (missing > 0) return 'behind this version';
-    return foreign > 0 ? ahead : ok;
+    return told[parts.standing(rows.map(({ name }) => name))];
   };
   const askDatabase = async (): Promise<Record<string, string>> => {
     const [migrations, records] = await Promise.all([

@@ -1,6 +1,7 @@
 // Decides what a read will do: parameter names become column objects of the compiled version, texts become typed values, and
 // everything left unsaid gets its default. Pure. Refuses with 400, all problems at once.
 import type { ErrorDetail } from '../core/errors.ts';
+import { notPaged } from '../db/page.ts';
 import type { Column, CompiledEndpoint, FilterParameter, OutputField } from './compile.ts';
 import { didYouMean } from './nearest.ts';
 import { takesSeveral } from './operators.ts';
@@ -58,8 +59,7 @@ const noFilters: CompiledEndpoint['filters'] = new Map();
 export function planList(endpoint: CompiledEndpoint, query: Query, { paged } = { paged: true }): ListPlan {
   const { refuse, finish } = collectProblems();
   refuseUnknown(query, listParameters, endpoint.filters, refuse);
-  for (const name of ['page', 'pageSize'])
-    if (!paged && query.has(name)) refuse(name, 'not_paged', `"${name}" has no meaning here: the answer is the whole result`);
+  for (const name of ['page', 'pageSize']) if (!paged && query.has(name)) refuse(name, 'not_paged', notPaged(name));
   const page = readCount(query, 'page', 1, lastPage, refuse);
   const pageSize = readCount(query, 'pageSize', Math.min(defaultPageSize, endpoint.maxPageSize), endpoint.maxPageSize, refuse);
   const sort = readSort(endpoint, query, refuse);

@@ -45,7 +45,8 @@ function isDatabaseFailure(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (/^([0-9A-Z]{5}|E[A-Z_]+)$/.test(sqlState(error) ?? '')) return true;
   return (
-    error.name === 'KnexTimeoutError' || /^(Connection terminated|Client has encountered|timeout exceeded when trying)/.test(error.message)
+    error.name === 'KnexTimeoutError' ||
+    /^(Connection terminated|Client has encountered|timeout exceeded when trying|timeout expired)/.test(error.message)
   );
 }
 

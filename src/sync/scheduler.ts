@@ -4,11 +4,11 @@ import { hostname } from 'node:os';
 import type { Ctx } from '../core/ctx.ts';
 import { newId } from '../core/id.ts';
 import { everyMinute } from '../core/recurring.ts';
-import { listen } from '../db/listen.ts';
+import { startQueueWork } from '../db/queue-work.ts';
 import { openConnectorOf } from './connection.ts';
 import { openDueSlots } from './due.ts';
 import type { OpenConnector } from './execute-run.ts';
-import { claimRun } from './runs.store.ts';
+import { claimRun, type Lease } from './runs.store.ts';
 import { clearEndedRuns, workOn } from './worker.ts';
 
 export type Scheduler = {
@@ -81,48 +81,21 @@ export type SchedulerOptions = {
   readonly openConnector?: OpenConnector;
 };
 
-/** Claims as long as there are runs and free workers; one claim at a time, however often it is called. */
-function startClaiming(ctx: Ctx, stopping: AbortSignal, open: OpenConnector) {
-  const worker = `${hostname()}/${process.pid}/${newId()}`;
-  const inFlight = new Set<Promise<void>>();
-  let claiming: Promise<void> | null = null;
-  let again = false;
-
-  const claimAll = async (): Promise<void> => {
-    while (!stopping.aborted && inFlight.size < ctx.settings.sync.workers) {
-      const lease = await claimRun(ctx, worker, ctx.settings.sync.leaseMs);
-      if (lease === undefined) return;
-      const work: Promise<void> = workOn(ctx, lease, stopping, open).finally(() => {
-        inFlight.delete(work);
-        poke();
-      });
-      inFlight.add(work);
-    }
-  };
-  const poke = (): void => {
-    if (stopping.aborted) return;
-    again = claiming !== null;
-    claiming ??= claimAll()
-      .catch((error: unknown) => ctx.log.warn({ err: error }, 'no run could be claimed'))
-      .finally(() => {
-        claiming = null;
-        if (again) poke();
-      });
-  };
-  const settled = async (): Promise<void> => {
-    while (claiming !== null || inFlight.size > 0) await Promise.allSettled([claiming, ...inFlight]);
-  };
-  return { poke, settled };
-}
-
 export function startScheduler(ctx: Ctx, { openConnector = openConnectorOf }: SchedulerOptions = {}): Scheduler {
-  const stopping = new AbortController();
-  const { poke, settled } = startClaiming(ctx, stopping.signal, openConnector);
+  const worker = `${hostname()}/${process.pid}/${newId()}`;
+  const runs = startQueueWork<Lease>(ctx, {
+    name: 'sync_runs',
+    channel: 'sync_runs',
+    pollMs: idlePollMs,
+    lanes: ctx.settings.sync.workers,
+    claim: () => claimRun(ctx, worker, ctx.settings.sync.leaseMs),
+    work: (lease, stopping) => workOn(ctx, lease, stopping, openConnector),
+  });
   let tickedAtMs = ctx.clock.monotonicMs();
   const tick = async (): Promise<number> => {
     try {
       const made = await enqueueDueRuns(ctx);
-      poke();
+      runs.look();
       await clearEndedRuns(ctx);
       return made;
     } finally {
@@ -130,19 +103,12 @@ export function startScheduler(ctx: Ctx, { openConnector = openConnectorOf }: Sc
     }
   };
   const minute = everyMinute(tick, (error) => ctx.log.error({ err: error }, 'the tick failed'));
-  const idle = setInterval(poke, idlePollMs);
-  const deaf = listen(ctx, 'sync_runs', poke);
-  poke();
   return {
     tick,
-    poke,
+    poke: runs.look,
     sinceTickMs: () => ctx.clock.monotonicMs() - tickedAtMs,
     stop: async () => {
-      clearInterval(idle);
-      stopping.abort();
-      await deaf();
-      await minute.stop();
-      await settled();
+      await Promise.all([minute.stop(), runs.stop()]);
     },
   };
 }

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import type { Express } from 'express';
 import { pino } from 'pino';
@@ -5,8 +7,9 @@ import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { newId } from '../../src/core/id.ts';
-import { openDb } from '../../src/db/connect.ts';
+import { openDb, openKnex } from '../../src/db/connect.ts';
 import { toAppError } from '../../src/http/errors.ts';
+import { describeFailure } from '../../src/sync/retry.ts';
 import { type Api, apiOf, base, codesOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
@@ -98,10 +101,27 @@ describe('the error body', () => {
     ['53300', 503],
     ['08006', 503],
     ['ECONNREFUSED', 503],
+    ['EAGAIN', 503],
+    ['EHOSTDOWN', 503],
     ['23505', 500],
     ['42P01', 500],
   ])('makes of the code %s a %i', (code, status) => {
     expect(toAppError(Object.assign(new Error('x'), { code })).status).toBe(status);
+  });
+
+  it('is 503 for a server that takes a connection and says nothing', async () => {
+    const silent = createServer(() => undefined).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const address = { host: '127.0.0.1', port: (silent.address() as AddressInfo).port, user: 'nobody', database: 'none' };
+    const knex = openKnex(address, null, 1, { connectionTimeoutMillis: 50 });
+    try {
+      const error = await knex.raw('select').catch((failure: unknown) => failure);
+      expect(toAppError(error)).toMatchObject({ status: 503, headers: { 'Retry-After': '2' } });
+      expect(describeFailure(error).code).toBe('DATABASE');
+    } finally {
+      await knex.destroy();
+      silent.close();
+    }
   });
 
   it('is 503 for a connection that breaks in the middle', () => {

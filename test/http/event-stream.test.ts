@@ -46,11 +46,11 @@ const isLog = ({ event }: StreamEvent): boolean => event === 'log';
 const messagesOf = (events: readonly StreamEvent[]): string[] =>
   events.filter(isLog).map(({ data }) => (data as { message: string }).message);
 const say = (runId: string, message: string) => writeRunEvent(world.tenant, runId, 'info', message);
-/** Backends that listen for streams. */
+/** Backends that listen; nothing here does but streams. */
 const listening = () =>
   asAdmin(database, async (admin) => {
     const { rows } = await admin.raw<{ rows: { pid: number }[] }>(
-      "select pid from pg_stat_activity where query = 'listen streams' and datname = current_database()",
+      "select pid from pg_stat_activity where application_name = 'portal-service listening' and datname = current_database()",
     );
     return rows.map(({ pid }) => pid);
   });

@@ -9,8 +9,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { TenantCtx } from '../../src/core/ctx.ts';
 import { newId } from '../../src/core/id.ts';
 import { openKeyring } from '../../src/core/keyring.ts';
+import type { QueueWork } from '../../src/db/queue-work.ts';
 import { inTransaction, type Tx } from '../../src/db/transaction.ts';
-import { enqueueMail, layoutMail, type MailSender, type NewMail, recallMail, startMailSender } from '../../src/mail/index.ts';
+import { enqueueMail, layoutMail, type NewMail, recallMail, startMailSender } from '../../src/mail/index.ts';
 import { claimMail, markDataBegun, settleSent } from '../../src/mail/outgoing-mails.store.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { makeOrganization } from '../setup/organization.ts';
@@ -24,7 +25,7 @@ const key = Buffer.alloc(32, 7);
 let database: TestDatabase;
 let server: MailServer;
 let organizationId: string;
-let senders: MailSender[] = [];
+let senders: QueueWork[] = [];
 const scripted: ScriptedServer[] = [];
 const children: ChildProcess[] = [];
 
@@ -51,7 +52,7 @@ const tenant = (smtpUrl = server.url): TenantCtx => ({
   keyring: openKeyring([{ id: 'test', bytes: key }]),
   settings: { ...testSettings, publicUrl: 'https://portal.example.test', mail: { ...testSettings.mail, smtpUrl } },
 });
-const start = (ctx = tenant(), options: object = quick): MailSender => {
+const start = (ctx = tenant(), options: object = quick): QueueWork => {
   const sender = startMailSender(ctx, options);
   senders.push(sender);
   return sender;
@@ -139,6 +140,16 @@ describe('a queued mail', () => {
 });
 
 describe('an attempt', () => {
+  it('that takes long holds up no mail that is queued meanwhile', async () => {
+    const slow = await script({ RCPT: 'stall' });
+    start(tenant(slow.url), { ...quick, pollMs: 60_000, limits: { ...limits, envelopeMs: 60_000 } });
+    const first = await enqueue();
+    await slow.stalled;
+    slow.react('RCPT', '250 ok');
+    await statusIs(await enqueue(), 'sent');
+    expect(await row(first)).toMatchObject({ status: 'sending', attempts: 1 });
+  });
+
   it('is repeated while the server says later, and carries the same Message-ID', async () => {
     server.refuseNext.push({ code: 451, text: 'greylisted' }, { code: 421, text: 'busy' });
     const id = await enqueue();

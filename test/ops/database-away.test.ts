@@ -1,4 +1,4 @@
-// The service's PostgreSQL is stopped, killed and started again under a server process that is never restarted. Every request is
+// The service's PostgreSQL is stopped, killed, frozen and started again under a server process that is never restarted. Every request is
 // answered in bounded time, rightly or by 503 with Retry-After; what was acknowledged is there; runs go on and end right.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,6 +11,7 @@ import { leaveNothingBehind } from '../setup/last-will.ts';
 import { until } from '../setup/until.ts';
 import { type ServingProcess, startServer } from './server-process.ts';
 import {
+  ask,
   type Company,
   connectCompany,
   type ErpSite,
@@ -35,6 +36,8 @@ let company: Company;
 let configs: Map<string, string>;
 let version: string;
 let traffic: Traffic;
+/** Lets a frozen database go on. */
+let thaw = async (): Promise<void> => undefined;
 
 const asAdmin = async <T>(sql: string): Promise<T[]> => {
   const admin = openKnex({ ...cluster.connection, database: 'portal' }, null, 1);
@@ -57,7 +60,10 @@ beforeAll(async () => {
   await admin.destroy();
   const { host, port, user } = cluster.connection;
   const url = `postgres://${user}@/portal?host=${encodeURIComponent(host)}&port=${port}`;
-  server = await startServer({ url, folder }, { ...site.environment, SYNC_LEASE_SECONDS: '2', RATE_LIMIT_PER_MINUTE: '1000000' });
+  server = await startServer(
+    { url, folder },
+    { ...site.environment, SYNC_LEASE_SECONDS: '2', RATE_LIMIT_PER_MINUTE: '1000000', METRICS_PORT: '0', SHUTDOWN_SECONDS: '2' },
+  );
   company = await makeCompany({ ...cluster.connection, database: 'portal' });
   configs = await connectCompany(company, server.url, site);
   for (const id of configs.values()) await sync(company, server.url, id);
@@ -65,6 +71,7 @@ beforeAll(async () => {
   traffic = openTraffic(company, server.url, version);
 });
 afterAll(async () => {
+  await thaw();
   await traffic?.stop();
   server?.child.kill('SIGKILL');
   await server?.ended;
@@ -74,6 +81,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
   tidied();
 });
+
+const metricsUrl = (): string => `http://127.0.0.1:${server.lines().find(({ msg }) => msg === 'metrics are served')?.['port']}/metrics`;
 
 /** A run that stands in the middle of its reading until it is let go. */
 async function standingRun(): Promise<{ id: string; letGo(): void }> {
@@ -87,6 +96,28 @@ async function standingRun(): Promise<{ id: string; letGo(): void }> {
   const id = await startRun(company, server.url, configs.get('invoice'), { mode: 'full' });
   await isStanding;
   return { id, letGo };
+}
+
+/** Stops every process of the database where it stands, as when its host freezes. */
+async function freeze(): Promise<void> {
+  const admin = new Client({ ...cluster.connection, database: 'portal' });
+  await admin.connect();
+  const stopped = new Set<number>();
+  const stop = (pid: number): void => {
+    process.kill(pid, 'SIGSTOP');
+    stopped.add(pid);
+  };
+  thaw = async () => {
+    thaw = async () => undefined;
+    for (const pid of stopped) process.kill(pid, 'SIGCONT');
+    await admin.end();
+  };
+  // First the one that all others come from; the one that is asked for them is the last.
+  stop(await cluster.pid());
+  const { rows } = await admin.query<{ pid: number }>(
+    'select pid from pg_stat_activity where pid is not null order by pid = pg_backend_pid()',
+  );
+  for (const { pid } of rows) stop(pid);
 }
 
 async function isWellAgain(): Promise<void> {
@@ -103,16 +134,16 @@ async function during(work: () => Promise<void>): Promise<Reply[]> {
   await work();
   letGo();
   await isWellAgain();
-  expect(await endOf(company, server.url, id)).toMatchObject({ status: 'succeeded', counts: { fetched: 120 } });
+  expect(await endOf(company, server.url, id)).toMatchObject({ status: 'succeeded', error: null, counts: { fetched: 120 } });
   const replies = await traffic.end();
   expect(traffic.broken()).toEqual([]);
   const strange = replies.filter((reply) => !(reply.status < 300 || isBusy(reply) || isDone(reply)));
   expect(strange.map(({ status, text }) => `${status} ${text}`)).toEqual([]);
   expect(replies.filter(({ ms }) => ms > 15_000).map(({ ms, text }) => `${ms} ${text}`)).toEqual([]);
-  // The listening connections are back: a word of a new run is heard.
+  // The listening connection is back.
   await until(async () => {
-    const heard = await asAdmin("select from pg_stat_activity where query ilike 'listen %' and datname = current_database()");
-    return heard.length >= 2 ? true : undefined;
+    const heard = await asAdmin("select from pg_stat_activity where application_name = 'portal-service listening'");
+    return heard.length === 1 ? true : undefined;
   });
   return replies;
 }
@@ -159,6 +190,21 @@ describe('PostgreSQL goes away and comes back', () => {
     expect(refused(replies)).toBeGreaterThan(0);
   });
 
+  it('frozen: its connections stay open, and nothing is said on them', async () => {
+    const replies = await during(async () => {
+      await freeze();
+      await server.line(({ msg }) => msg?.startsWith('PostgreSQL says nothing') === true);
+      const [alive, ready, metrics] = await Promise.all([ask(`${server.url}/healthz`), ask(`${server.url}/readyz`), ask(metricsUrl())]);
+      expect([alive.status, ready.status, ready.body.checks.database]).toEqual([200, 503, "can't be reached"]);
+      expect(metrics.text).toContain('portal_database_figures_up 0');
+      // Each caller hears it once more, now that it is known.
+      await traffic.end();
+      await thaw();
+    });
+    expect(refused(replies)).toBeGreaterThan(8);
+    expect(server.lines().some(({ msg }) => msg === 'PostgreSQL speaks again')).toBe(true);
+  });
+
   it('what was acknowledged through all of it is there, once', async () => {
     const acknowledged = traffic.acknowledged();
     expect(acknowledged.length).toBeGreaterThan(20);
@@ -193,7 +239,7 @@ describe('no connection to be had', () => {
     await until(async () => {
       await takeAll();
       const { rows } = (await taken[0]?.query(
-        "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'portal-service'",
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'portal-service%'",
       )) ?? { rows: [] };
       // At once: the service is about to take them again.
       if (rows.length > 0) await takeAll();
@@ -215,4 +261,15 @@ describe('no connection to be had', () => {
     expect(replies.filter((reply) => !(reply.status < 300 || isBusy(reply) || isDone(reply)))).toEqual([]);
     expect(replies.filter(({ ms }) => ms > 15_000).map(({ ms }) => ms)).toEqual([]);
   });
+});
+
+it('a process that is told to stop while nothing is said stops in order and in time', async () => {
+  await traffic.stop();
+  await freeze();
+  const asked = company.call(server.url, 'get', '/whoami').catch(() => 'cut');
+  server.child.kill('SIGTERM');
+  expect(await server.ended).toBe(0);
+  expect(await asked).toBe('cut');
+  expect(server.lines().at(-1)).toMatchObject({ msg: 'stopped' });
+  await thaw();
 });

@@ -1,5 +1,8 @@
-// A server process is killed with everything in its hands at once: a run, a publication, a mail and two requests under an
+// A server process is killed with everything in its hands at once: a run, a publication, a mail, an export and two requests under an
 // Idempotency-Key. Another process, started afterwards, brings each of them to its right end, and does nothing twice.
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { text } from 'node:stream/consumers';
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openKnex } from '../../src/db/connect.ts';
@@ -47,6 +50,21 @@ const post = (url: string, name: string): Promise<Reply> =>
   company.callAs(1, url, 'post', '/teams', { name }, { 'idempotency-key': `make-${name}` });
 const teams = async (name: string): Promise<string[]> => (await admin('teams').where({ name }).select('id')).map(({ id }) => id);
 
+const lineType = { accept: 'application/x-ndjson' };
+const exporting = "select from pg_stat_activity where datname = current_database() and state = 'active' and query like 'copy (%'";
+/** An export of which the server's first bytes came, and that waits for whoever asked to take more. */
+async function beginExport(url: string): Promise<IncomingMessage> {
+  const { secret } = await company.newKey();
+  const headers = { ...lineType, authorization: `Bearer ${secret}`, 'x-tenant-id': company.id };
+  const asked = request(`${url}/api/public/${version}/invoice`, { headers }).end();
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+  await until(async () => {
+    const { rows } = await admin.raw(`${exporting} and wait_event = 'ClientWrite'`);
+    return rows.length === 1 ? true : undefined;
+  });
+  return answer;
+}
+
 beforeAll(async () => {
   [site, mails, database] = await Promise.all([openErpSite(), startScriptedServer({ 'end of data': 'stall' }), opsDatabase()]);
   admin = openKnex(database.address, null, 4);
@@ -56,6 +74,8 @@ beforeAll(async () => {
   configs = await connectCompany(company, first.url, site);
   for (const id of configs.values()) await sync(company, first.url, id);
   version = await publish(company, first.url);
+  // More than a connection holds on its way, so that an export waits for whoever reads it.
+  await admin.raw(`update ${schemaOf(company.id)}.invoice_1 set f_memo = repeat('x', 200000)`);
 });
 afterAll(async () => {
   await locks?.rollback();
@@ -115,8 +135,12 @@ async function withHandsFull(killed: () => Promise<void>): Promise<{ runId: stri
 describe('kill -9 with hands full', () => {
   it('leaves nothing undone, and nothing is done twice', async () => {
     const { runId, draftId } = await withHandsFull(async () => {
+      const answer = await beginExport(first.url);
       first.child.kill('SIGKILL');
       await first.ended;
+      expect(answer.statusCode).toBe(200);
+      await expect(text(answer)).rejects.toThrow('aborted');
+      await until(async () => ((await admin.raw(exporting)).rows.length === 0 ? true : undefined));
     });
     second = await startServer(database, {
       ...site.environment,
@@ -125,6 +149,8 @@ describe('kill -9 with hands full', () => {
       RATE_LIMIT_PER_MINUTE: '1000000',
     });
     const { url } = second;
+    const exported = await company.read(url, `/${version}/invoice`, lineType);
+    expect([exported.status, exported.text.trimEnd().split('\n').length]).toEqual([200, 120]);
     const [made, told] = await Promise.all([post(url, 'unwritten'), post(url, 'written')]);
     expect([made.status, made.headers.get('idempotency-replayed')]).toEqual([201, null]);
     expect(await teams('unwritten')).toEqual([made.body.id]);

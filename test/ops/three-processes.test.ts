@@ -33,7 +33,9 @@ const everywhere = <T>(work: (url: string, index: number) => Promise<T>): Promis
 const url = (n: number): string => urls[n % urls.length] ?? '';
 /** Nobody is told anything: whoever listens is cut off and comes back two seconds later. */
 const silence = () =>
-  asAdmin("select pg_terminate_backend(pid) from pg_stat_activity where query ilike 'listen %' and datname = current_database()");
+  asAdmin(
+    "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'portal-service listening' and datname = current_database()",
+  );
 
 beforeAll(async () => {
   [site, mails, database] = await Promise.all([openErpSite(), startMailServer(), opsDatabase(null)]);

@@ -4,7 +4,8 @@ import type { Express } from 'express';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
-import { type MailSender, startMailSender } from '../../src/mail/index.ts';
+import type { QueueWork } from '../../src/db/queue-work.ts';
+import { startMailSender } from '../../src/mail/index.ts';
 import { type SubscriptionRunner, startSubscriptions } from '../../src/platform/subscriptions/runner.ts';
 import { type Scheduler, startScheduler } from '../../src/sync/index.ts';
 import { type Api, apiOf } from '../setup/api.ts';
@@ -22,7 +23,7 @@ let app: Express;
 let api: Api;
 let scheduler: Scheduler;
 let runner: SubscriptionRunner;
-let sender: MailSender;
+let sender: QueueWork;
 
 beforeAll(async () => {
   [erp, mails] = await Promise.all([startErp(), startMailServer()]);

@@ -124,25 +124,35 @@ describe('connections that break', () => {
       return rows.length;
     });
 
-  it('notifications are heard again', async () => {
-    let heard = 0;
-    const deaf = listen(ctx, 'test_channel', () => {
-      heard += 1;
-    });
-    await until(async () => heard === 1); // once when the connection is made
-    expect(await terminate("query = 'listen test_channel'")).toBe(1);
-    await until(async () => heard === 2);
-    await ctx.db.control.raw("select pg_notify('test_channel', '')");
-    await until(async () => heard === 3);
-    await deaf();
-    await ctx.db.control.raw("select pg_notify('test_channel', '')");
-    expect(heard).toBe(3);
+  const listening = "application_name = 'portal-service listening'";
+  const say = (channel: string, payload: string) => ctx.db.control.raw('select pg_notify(?, ?)', [channel, payload]);
+
+  it('notifications of all channels are heard again, on one connection', async () => {
+    const heard: string[] = [];
+    const note =
+      (channel: string) =>
+      (payload = 'look'): unknown =>
+        heard.push(`${channel}: ${payload}`);
+    const isHeard = (words: string[]) => until(async () => words.every((word) => heard.includes(word)) && heard.splice(0).length);
+    const deafToOne = listen(ctx, 'one_channel', note('one'));
+    await isHeard(['one: look']); // once when it begins to be heard
+    const deafToOther = listen(ctx, 'other_channel', note('other'));
+    await isHeard(['other: look']);
+    expect(await terminate(listening)).toBe(1);
+    expect(await isHeard(['one: look', 'other: look'])).toBe(2);
+    await Promise.all([say('one_channel', 'a word'), say('other_channel', '')]);
+    expect(await isHeard(['one: a word', 'other: look'])).toBe(2);
+    await deafToOne();
+    await Promise.all([say('one_channel', 'unheard'), say('other_channel', 'the last')]);
+    expect(await isHeard(['other: the last'])).toBe(1);
+    await deafToOther();
+    expect(await terminate(listening)).toBe(0);
   });
 
   it('listening can be stopped before it began', async () => {
     const deaf = listen(ctx, 'other_channel', () => undefined);
     await deaf();
-    expect(await terminate("query = 'listen other_channel'")).toBe(0);
+    expect(await terminate(listening)).toBe(0);
   });
 
   it('a transaction whose server goes away between two statements rejects, and the process lives', async () => {

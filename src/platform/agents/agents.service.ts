@@ -8,7 +8,7 @@ import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { modelNames, offlineName } from '../../gateways/model/open-model.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
-import { writeAudit } from '../audit.store.ts';
+import { writeAudit } from '../../identity/audit.store.ts';
 import { makeRoom } from '../room.ts';
 import { checkInBackground } from './agent-checks.ts';
 import { isBeingChecked, nextState } from './agent-state.ts';

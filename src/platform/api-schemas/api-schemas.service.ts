@@ -5,6 +5,7 @@ import { newId } from '../../core/id.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
+import { writeAudit } from '../../identity/audit.store.ts';
 import {
   type Available,
   bindDocument,
@@ -15,7 +16,6 @@ import {
   readAvailable,
   validateDocument,
 } from '../../public/index.ts';
-import { writeAudit } from '../audit.store.ts';
 import { makeRoom } from '../room.ts';
 import type { ApiSchemaChange, NewApiSchema } from './api-schemas.schemas.ts';
 import * as store from './api-schemas.store.ts';

@@ -3,8 +3,8 @@ import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid } from '../../core/errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { maxPageSize, type PageQuery, toPage } from '../../http/page.ts';
+import { writeAudit } from '../../identity/audit.store.ts';
 import { callersOf } from '../api-keys/usage.ts';
-import { writeAudit } from '../audit.store.ts';
 import { getRow, view } from './api-schemas.service.ts';
 import * as store from './api-schemas.store.ts';
 

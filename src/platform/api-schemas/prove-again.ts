@@ -3,8 +3,8 @@
 import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { invalid } from '../../core/errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
+import { writeAudit } from '../../identity/audit.store.ts';
 import { type Proof, proveVersion } from '../../public/index.ts';
-import { writeAudit } from '../audit.store.ts';
 import type { ProofSummary } from './api-schemas.schemas.ts';
 import { getRow } from './api-schemas.service.ts';
 import * as store from './api-schemas.store.ts';

@@ -1,14 +1,14 @@
 // Publishing: the content is locked, the indexes are built without blocking anyone, the reads are tried on the real data, then the
 // version goes live in one transaction. Who works on a publication holds it under a lease; one that was left is taken up by any process.
-
 import type { Ctx, RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { notFound } from '../../core/errors.ts';
-import { keepLease } from '../../core/queue-work.ts';
+import { keepLease } from '../../core/lease.ts';
 import { type Recurring, recurring } from '../../core/recurring.ts';
 import { openTrackedWork } from '../../core/tracked-work.ts';
 import { isNotNow } from '../../db/pg-errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
+import { writeAudit } from '../../identity/audit.store.ts';
 import {
   type Available,
   bindDocument,
@@ -24,7 +24,6 @@ import {
   validateDocument,
 } from '../../public/index.ts';
 import { buildWantedIndexes, indexesToBuild, rememberWantedIndexes } from '../../sync/index.ts';
-import { writeAudit } from '../audit.store.ts';
 import type { Publication } from './api-schemas.schemas.ts';
 import { checkRevision, getDraft, getRow, notReady, view } from './api-schemas.service.ts';
 import * as store from './api-schemas.store.ts';

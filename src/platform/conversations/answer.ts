@@ -1,6 +1,7 @@
 // Answers one message that was taken in: asks the model, tells what comes as it comes, and settles. Whatever happens ends in the
 // message's row, or in its lease running out; what was held for it is given back in the same transaction.
 import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
+import { keepLease } from '../../core/lease.ts';
 import { openTrackedWork } from '../../core/tracked-work.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { type Model, ModelError, type ModelEvent, type ModelRequest, type ModelUsage } from '../../gateways/model/model.ts';
@@ -160,23 +161,22 @@ function settle(
 }
 
 /** Aborts `lost` when the message no longer belongs to this process. */
-function keepLease(ctx: TenantCtx, messageId: string, lost: AbortController): () => void {
-  const { leaseMs } = ctx.settings.agents;
-  const timer = setInterval(() => {
-    inTransaction(ctx, (tx) => renewLease(tx, ctx.organizationId, messageId, leaseMs)).then(
-      (isHeld) => isHeld || lost.abort(),
-      (error: unknown) => ctx.log.warn({ err: error }, 'the lease of an answer could not be renewed'),
-    );
-  }, leaseMs / 3);
-  return () => clearInterval(timer);
-}
+const keepMessage = (ctx: TenantCtx, messageId: string, lost: AbortController): (() => void) =>
+  keepLease(
+    ctx.settings.agents.leaseMs,
+    async () => {
+      const isHeld = await inTransaction(ctx, (tx) => renewLease(tx, ctx.organizationId, messageId, ctx.settings.agents.leaseMs));
+      if (!isHeld) lost.abort();
+    },
+    (error) => ctx.log.warn({ err: error }, 'the lease of an answer could not be renewed'),
+  );
 
 /** `gone` is aborted when nobody waits any more; `tell` gets what comes. Gives the message as it ended. */
 export const answerMessage = (ctx: RequestCtx, begun: BegunAnswer, gone: AbortSignal, tell: Tell): Promise<MessageRow | undefined> =>
   work.track(ctx, async (stopping) => {
     const draft: Draft = { content: '', calls: [] };
     const lost = new AbortController();
-    const letGo = keepLease(ctx, begun.running.messageId, lost);
+    const letGo = keepMessage(ctx, begun.running.messageId, lost);
     try {
       return await settle(ctx, begun, draft, await outcomeOf(ctx, begun, draft, { gone, stopping }, lost.signal, tell));
     } finally {

@@ -10,7 +10,7 @@ import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { lookUpTxt, type TxtAnswer } from '../../gateways/dns.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
-import { type Author, writeAudit } from '../audit.store.ts';
+import { type Author, writeAudit } from '../../identity/audit.store.ts';
 import { makeRoom } from '../room.ts';
 import { challengeName, judge, nextCheckMs, takenElsewhere, type Verdict } from './check.ts';
 import type { DomainChanges, DomainView } from './domains.schemas.ts';

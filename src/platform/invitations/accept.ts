@@ -4,8 +4,8 @@ import type { CallerCtx } from '../../core/ctx.ts';
 import { AppError, invalid, notFound } from '../../core/errors.ts';
 import { hashSecretToken } from '../../core/secret-token.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
+import { writeAudit } from '../../identity/audit.store.ts';
 import { rolePermissions } from '../../identity/principal.ts';
-import { writeAudit } from '../audit.store.ts';
 import type { JoinedView } from './invitations.schemas.ts';
 import { isOwnerRole } from './invitations.service.ts';
 import {

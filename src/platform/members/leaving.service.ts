@@ -3,10 +3,10 @@
 import type { CallerCtx, Ctx, RequestCtx } from '../../core/ctx.ts';
 import { invalid, notFound } from '../../core/errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
+import { type Author, writeAudit } from '../../identity/audit.store.ts';
 import { membershipsOf } from '../../identity/users.store.ts';
 import { type ApiKeyRow, holdLivingKeys } from '../api-keys/api-keys.store.ts';
 import { handOverKeys, revokeKeys } from '../api-keys/leaving.ts';
-import { type Author, writeAudit } from '../audit.store.ts';
 import { lockOrganization } from '../organizations/organizations.store.ts';
 import { viewsOwnedBy } from '../views/views.store.ts';
 import { actsAsOwner, holdAuthority, onlyOwners } from './authority.ts';

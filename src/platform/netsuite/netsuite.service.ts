@@ -7,6 +7,7 @@ import { invalid, notFound, unavailable } from '../../core/errors.ts';
 import { UnreadableBox } from '../../core/keyring.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
+import { writeAudit } from '../../identity/audit.store.ts';
 import {
   loadingFields,
   noteHealth,
@@ -17,7 +18,6 @@ import {
   secretBinding,
   syncedRecords,
 } from '../../sync/index.ts';
-import { writeAudit } from '../audit.store.ts';
 import type { ConnectionInput } from './netsuite.schemas.ts';
 import * as store from './netsuite.store.ts';
 

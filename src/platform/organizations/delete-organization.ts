@@ -5,8 +5,8 @@ import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, notFound, unavailable } from '../../core/errors.ts';
 import { sqlState } from '../../db/pg-errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
+import { writeAudit } from '../../identity/audit.store.ts';
 import { dropTenantSchema } from '../../warehouse/tenant-schema.ts';
-import { writeAudit } from '../audit.store.ts';
 import * as store from './organizations.store.ts';
 
 const unconfirmed = (code: string): AppError =>

@@ -7,9 +7,9 @@ import { violates } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
+import { writeAudit } from '../../identity/audit.store.ts';
 import { membershipsOf } from '../../identity/users.store.ts';
 import { createTenantSchema } from '../../warehouse/tenant-schema.ts';
-import { writeAudit } from '../audit.store.ts';
 import type { OrganizationChanges, OrganizationInput, OrganizationView } from './organizations.schemas.ts';
 import * as store from './organizations.store.ts';
 

@@ -8,7 +8,7 @@ import { formatAmount, parseAmount } from '../../core/money.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import type { CheckoutOrder, CheckoutSession } from '../../gateways/payments/provider.ts';
 import { instant } from '../../http/fields.ts';
-import { writeAudit } from '../audit.store.ts';
+import { writeAudit } from '../../identity/audit.store.ts';
 import { verifiedHostnames } from '../domains/domains.store.ts';
 import { makeRoom } from '../room.ts';
 import { asAnswer, findAccount, isRefusal, openAccountOf, providerSignal, requireOffered } from './accounts.ts';

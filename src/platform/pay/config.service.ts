@@ -10,8 +10,8 @@ import { findProviderKind } from '../../gateways/payments/providers.ts';
 import { instantOrNull } from '../../http/fields.ts';
 import { plainWords } from '../../http/plain-words.ts';
 import { toDetails } from '../../http/route.ts';
+import { writeAudit } from '../../identity/audit.store.ts';
 import { readAvailable } from '../../public/index.ts';
-import { writeAudit } from '../audit.store.ts';
 import { sourcesOf } from '../portal/sources.ts';
 import {
   type AccountRow,

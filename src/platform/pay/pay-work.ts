@@ -2,19 +2,11 @@
 // be done twice.
 import type { Ctx } from '../../core/ctx.ts';
 import { newId } from '../../core/id.ts';
-import { keepLease, openQueueWork } from '../../core/queue-work.ts';
-import { listen } from '../../db/listen.ts';
+import { type QueueWork, startQueueWork } from '../../db/queue-work.ts';
 import { ProviderError } from '../../gateways/payments/provider.ts';
 import { checkAccount, checkObject, reasonOf } from './check-account.ts';
 import { checkPayment } from './check-payment.ts';
 import { claimTask, handBackTask, payChannel, renewTask, settleTask, type Task } from './tasks.store.ts';
-
-export type PayWork = {
-  /** Resolves once everything that is due now was tried. */
-  settled(): Promise<void>;
-  /** What is not done goes back, for this or another process. */
-  stop(): Promise<void>;
-};
 
 const usual = { pollMs: 5_000, leaseMs: 120_000 };
 /** Questions to providers in flight at once in one process, so that a slow one holds up few. */
@@ -48,41 +40,19 @@ async function work(ctx: Ctx, task: Task, stop: AbortSignal): Promise<void> {
   }
 }
 
-/** Works at once when a transaction that asks for something commits, and by looking every few seconds. */
-export function startPayWork(ctx: Ctx, given: Partial<typeof usual> = {}): PayWork {
+/**
+ * Works at once when a transaction that asks for something commits, and by looking every few seconds. When it stops, what is not done goes
+ * back, for this or another process.
+ */
+export function startPayWork(ctx: Ctx, given: Partial<typeof usual> = {}): QueueWork {
   const { pollMs, leaseMs } = { ...usual, ...given };
-  const stopping = new AbortController();
-  const workOn = async (task: Task): Promise<void> => {
-    const release = keepLease(
-      leaseMs,
-      () => renewTask({ ...ctx, organizationId: task.organizationId }, task, leaseMs),
-      (error) => ctx.log.warn({ err: error }, 'the lease of a payment task could not be renewed'),
-    );
-    try {
-      await work(ctx, task, stopping.signal);
-    } finally {
-      release();
-    }
-  };
-  const look = openQueueWork({
+  return startQueueWork<Task>(ctx, {
+    name: 'pay_tasks',
+    channel: payChannel,
+    pollMs,
     lanes,
-    stopping: stopping.signal,
-    takeOne: async () => {
-      const task = await claimTask(ctx, newId(), leaseMs);
-      if (task !== undefined) await workOn(task);
-      return task !== undefined;
-    },
-    onFailure: (error) => ctx.log.warn({ err: error }, 'the payment queue could not be worked on for the moment'),
+    claim: () => claimTask(ctx, newId(), leaseMs),
+    work: (task, stopping) => work(ctx, task, stopping),
+    lease: { ms: leaseMs, renew: (task) => renewTask({ ...ctx, organizationId: task.organizationId }, task, leaseMs) },
   });
-  const deaf = listen(ctx, payChannel, look);
-  const timer = setInterval(look, pollMs);
-  void look();
-  return {
-    settled: look,
-    stop: async () => {
-      clearInterval(timer);
-      stopping.abort();
-      await Promise.all([look(), deaf()]);
-    },
-  };
 }

@@ -7,7 +7,7 @@ import { inTransaction, type Tx } from '../../db/transaction.ts';
 import type { ProviderName } from '../../gateways/payments/provider.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
-import { writeAudit } from '../audit.store.ts';
+import { writeAudit } from '../../identity/audit.store.ts';
 import { asAnswer, isRefusal, openAccountOf, providerSignal } from './accounts.ts';
 import { type ErpState, erpStates } from './erp-documents.store.ts';
 import { failRefund, mergeRefundOf } from './merge.ts';

@@ -3,8 +3,8 @@ import type { Connector } from '../../connectors/connector.ts';
 import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { invalid, notFound } from '../../core/errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
+import { writeAudit } from '../../identity/audit.store.ts';
 import { openConnectorOf } from '../../sync/index.ts';
-import { writeAudit } from '../audit.store.ts';
 import { endErpDocuments, queueAgain } from './erp-documents.store.ts';
 import { findPayment } from './payments.store.ts';
 

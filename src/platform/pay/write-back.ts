@@ -5,8 +5,7 @@ import type { Ctx, TenantCtx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
 import { newId } from '../../core/id.ts';
 import { formatAmount } from '../../core/money.ts';
-import { keepLease, openQueueWork } from '../../core/queue-work.ts';
-import { listen } from '../../db/listen.ts';
+import { type QueueWork, startQueueWork } from '../../db/queue-work.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { openConnectorOf } from '../../sync/index.ts';
 import {
@@ -138,50 +137,25 @@ async function attempt(ctx: Ctx, claim: Claim, due: DueDocument, options: Option
 }
 
 async function workOn(ctx: Ctx, claim: Claim, options: Options, signal: AbortSignal): Promise<void> {
-  const stopRenewing = keepLease(
-    options.leaseMs,
-    () => renewLease(ctx, claim, options.leaseMs),
-    (error) => ctx.log.warn({ err: error }, 'the lease of a payment could not be renewed'),
-  );
-  try {
-    const due = await beginAttempt(ctx, claim);
-    if (due === undefined) await release(ctx, claim);
-    else await attempt(ctx, claim, due, options, signal);
-  } finally {
-    stopRenewing();
-  }
+  const due = await beginAttempt(ctx, claim);
+  if (due === undefined) await release(ctx, claim);
+  else await attempt(ctx, claim, due, options, signal);
 }
 
-export type WriteBack = {
-  /** Resolves once everything that is due now was tried. */
-  settled(): Promise<void>;
-  /** What is under way is given up and goes back to the queue; the next attempt looks up what became of it. */
-  stop(): Promise<void>;
-};
-
-/** Writes what is due, at once when a transaction that queued a document commits, and by looking every few seconds. */
-export function startWriteBack(ctx: Ctx, given: WriteBackOptions = {}): WriteBack {
+/**
+ * Writes what is due, at once when a transaction that queued a document commits, and by looking every few seconds. When it stops, what is
+ * under way is given up and goes back to the queue; the next attempt looks up what became of it.
+ */
+export function startWriteBack(ctx: Ctx, given: WriteBackOptions = {}): QueueWork {
   const options: Options = { ...usual, ...given };
-  const stopping = new AbortController();
-  const wake = openQueueWork({
+  const { pollMs, leaseMs } = options;
+  return startQueueWork<Claim>(ctx, {
+    name: 'pay_erp_documents',
+    channel: erpDocumentsChannel,
+    pollMs,
     lanes,
-    stopping: stopping.signal,
-    takeOne: async () => {
-      const claim = await claimPayment(ctx, newId(), options.leaseMs);
-      if (claim !== undefined) await workOn(ctx, claim, options, stopping.signal);
-      return claim !== undefined;
-    },
-    onFailure: (error) => ctx.log.warn({ err: error }, 'a payment waits for its lease to end before it is written into the ERP'),
+    claim: () => claimPayment(ctx, newId(), leaseMs),
+    work: (claim, stopping) => workOn(ctx, claim, options, stopping),
+    lease: { ms: leaseMs, renew: (claim) => renewLease(ctx, claim, leaseMs) },
   });
-  const deaf = listen(ctx, erpDocumentsChannel, wake);
-  const timer = setInterval(wake, options.pollMs);
-  void wake();
-  return {
-    settled: wake,
-    stop: async () => {
-      clearInterval(timer);
-      stopping.abort();
-      await Promise.all([wake(), deaf()]);
-    },
-  };
 }

@@ -6,8 +6,8 @@ import { violates } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
+import { writeAudit } from '../../identity/audit.store.ts';
 import { type Available, readAvailable } from '../../public/index.ts';
-import { writeAudit } from '../audit.store.ts';
 import { makeRoom } from '../room.ts';
 import type {
   FieldFormat,

@@ -3,7 +3,7 @@ import type { RequestCtx } from '../../core/ctx.ts';
 import { type ErrorDetail, invalid } from '../../core/errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { instantOrNull } from '../../http/fields.ts';
-import { writeAudit } from '../audit.store.ts';
+import { writeAudit } from '../../identity/audit.store.ts';
 import { maxBytes, maxItems, type SidebarInput, type SidebarItem, type SidebarItems } from './sidebar.schemas.ts';
 import * as store from './sidebar.store.ts';
 import { isHttpsUrl, readTargets, type Targets, unknownRecordType, unknownView } from './targets.ts';

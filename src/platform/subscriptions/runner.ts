@@ -2,14 +2,14 @@
 // Any number of processes may do the same on one database: a slot is made once and is worked on under a lease.
 import type { Ctx } from '../../core/ctx.ts';
 import { newId } from '../../core/id.ts';
-import { keepLease, openQueueWork } from '../../core/queue-work.ts';
 import { everyMinute } from '../../core/recurring.ts';
+import { startQueueWork } from '../../db/queue-work.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { openRecords } from '../../public/index.ts';
 import { dueSlot } from '../../sync/index.ts';
 import { deliverSlot, type ReadSlot } from './deliver-slot.ts';
 import { openSlot } from './deliveries.service.ts';
-import { claimSlot, renewSlotLease, type ScheduledRow, scheduledSubscriptions } from './deliveries.store.ts';
+import { claimSlot, renewSlotLease, type ScheduledRow, type SlotClaim, scheduledSubscriptions } from './deliveries.store.ts';
 import { readContent } from './read-view.ts';
 import { lockSubscription } from './subscriptions.store.ts';
 
@@ -57,48 +57,28 @@ async function openDueSlots(ctx: Ctx): Promise<number> {
   return made;
 }
 
-/** Takes a slot that waits and works on it; false when none does. */
-async function deliverNext(ctx: Ctx, read: ReadSlot, leaseMs: number, signal: AbortSignal): Promise<boolean> {
-  const claim = await claimSlot(ctx, newId(), leaseMs);
-  if (claim === undefined) return false;
-  const release = keepLease(
-    leaseMs,
-    () => renewSlotLease(ctx, claim, leaseMs),
-    (error) => ctx.log.warn({ err: error }, 'the lease of a slot could not be renewed'),
-  );
-  try {
-    await deliverSlot(ctx, claim, read, signal);
-  } finally {
-    release();
-  }
-  return true;
-}
-
 export function startSubscriptions(ctx: Ctx, given: RunnerOptions = {}): SubscriptionRunner {
   const { pollMs, leaseMs } = { ...usual, ...given };
   const records = openRecords(ctx);
   const read: ReadSlot = given.read ?? ((tenant, slot, stop) => readContent(records, tenant, slot, stop));
-  const stopping = new AbortController();
-  const work = openQueueWork({
+  const slots = startQueueWork<SlotClaim>(ctx, {
+    name: 'subscription_slots',
+    pollMs,
     lanes,
-    stopping: stopping.signal,
-    takeOne: () => deliverNext(ctx, read, leaseMs, stopping.signal),
-    onFailure: (error) => ctx.log.warn({ err: error }, 'a slot waits for another attempt'),
+    claim: () => claimSlot(ctx, newId(), leaseMs),
+    work: (claim, stopping) => deliverSlot(ctx, claim, read, stopping),
+    lease: { ms: leaseMs, renew: (claim) => renewSlotLease(ctx, claim, leaseMs) },
   });
   const tick = async (): Promise<number> => {
     const made = await openDueSlots(ctx);
-    await work();
+    await slots.settled();
     return made;
   };
   const minute = everyMinute(tick, (error) => ctx.log.error({ err: error }, 'due subscriptions could not be looked for'));
-  const poll = setInterval(work, pollMs);
   return {
     tick,
     stop: async () => {
-      clearInterval(poll);
-      stopping.abort();
-      await minute.stop();
-      await work();
+      await Promise.all([minute.stop(), slots.stop()]);
     },
   };
 }

@@ -4,7 +4,7 @@ import type { Ctx } from '../../core/ctx.ts';
 import { hashSecretToken, secretTokenForm } from '../../core/secret-token.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import type { LinkCaller, LinkState } from '../../http/unsubscribe-page.ts';
-import { writeAudit } from '../audit.store.ts';
+import { writeAudit } from '../../identity/audit.store.ts';
 import { recallMails } from './deliveries.service.ts';
 import { skipWaitingDeliveries } from './deliveries.store.ts';
 import { findLinked, findOrganizationOfLink, type LinkedRow, markUnsubscribed } from './subscriptions.store.ts';

@@ -3,8 +3,8 @@
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid, notFound } from '../../core/errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
+import { writeAudit } from '../../identity/audit.store.ts';
 import { approveProposal, findConfig, findOpenRun, findProposal, insertRun } from '../../sync/index.ts';
-import { writeAudit } from '../audit.store.ts';
 import { runView } from './syncs.service.ts';
 
 const settled = (status: string) =>

@@ -3,8 +3,8 @@ import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid } from '../../core/errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
+import { writeAudit } from '../../identity/audit.store.ts';
 import { findOpenRun, insertRun, openRejections, rejectedRecords, stillRejected } from '../../sync/index.ts';
-import { writeAudit } from '../audit.store.ts';
 import { getConfigRow, getSyncRun, runView } from './syncs.service.ts';
 
 export async function listRejections(ctx: RequestCtx, runId: string, page: PageQuery) {

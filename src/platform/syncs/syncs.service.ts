@@ -7,6 +7,7 @@ import { violates } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
+import { writeAudit } from '../../identity/audit.store.ts';
 import {
   type ConfigRow,
   findConfig,
@@ -22,7 +23,6 @@ import {
   scheduleProblem,
 } from '../../sync/index.ts';
 import { usersOfRecordType } from '../api-schemas/api-schemas.store.ts';
-import { writeAudit } from '../audit.store.ts';
 import { makeRoom } from '../room.ts';
 import { usesByViews } from '../views/uses.ts';
 import type { NewSyncConfig, SyncConfigChange } from './syncs.schemas.ts';

@@ -1,5 +1,4 @@
 // Saved views. Who sees one is the store's rule; here is who may change one, what a view may ask for, and its records.
-
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, type ErrorDetail, invalid, notFound } from '../../core/errors.ts';
 import { parseExact } from '../../core/exact-json.ts';
@@ -9,8 +8,8 @@ import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import type { OpenDownload } from '../../http/route.ts';
+import { writeAudit } from '../../identity/audit.store.ts';
 import { openRecords, type QueryProblem, type RecordQuery } from '../../public/index.ts';
-import { writeAudit } from '../audit.store.ts';
 import { makeRoom } from '../room.ts';
 import type { ViewChanges, ViewInput, ViewShown } from './views.schemas.ts';
 import * as store from './views.store.ts';

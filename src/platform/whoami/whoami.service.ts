@@ -4,11 +4,11 @@ import { invalid, notFound } from '../../core/errors.ts';
 import { allPermissions } from '../../core/permissions.ts';
 import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
+import { writeAudit } from '../../identity/audit.store.ts';
 import { unauthorized } from '../../identity/principal.ts';
 import { chooseOrganization, enterOrganization, inPersonTransaction, listSessions } from '../../identity/sessions.store.ts';
 import { endSessions } from '../../identity/sign-in.ts';
 import { membershipsOf } from '../../identity/users.store.ts';
-import { writeAudit } from '../audit.store.ts';
 import { readMetrics } from './whoami.store.ts';
 
 export async function describeCaller(ctx: RequestCtx) {

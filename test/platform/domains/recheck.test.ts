@@ -2,7 +2,7 @@
 import type { Express } from 'express';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
-import type { Recurring } from '../../../src/core/recurring.ts';
+import type { QueueWork } from '../../../src/db/queue-work.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { startDomainChecks } from '../../../src/platform/domains/recheck.ts';
 import { type Api, apiOf } from '../../setup/api.ts';
@@ -16,7 +16,7 @@ let app: Express;
 let organizationId: string;
 let api: Api;
 let domains: string;
-let checks: Recurring;
+let checks: QueueWork;
 
 beforeAll(async () => {
   dns = await startDns();
@@ -70,7 +70,7 @@ describe('a pending domain', () => {
   it('is verified once its record is there, and the audit log says that the service did it', async () => {
     const domain = await add();
     prove(domain);
-    await checks.tick();
+    await checks.settled();
     expect(await show(domain)).toMatchObject({ status: 'verified', lastError: null, verifiedAt: expect.any(String) });
     expect(await auditOf(domain)).toEqual([
       {
@@ -82,13 +82,13 @@ describe('a pending domain', () => {
         changes: { hostname: domain.hostname, status: 'verified', lastError: null },
       },
     ]);
-    await checks.tick();
+    await checks.settled();
     expect(timesAsked(domain)).toBe(1);
   });
 
   it('waits a minute in its first hour and 15 minutes after that, without filling the audit log', async () => {
     const [young, older] = [await add(), await add({ created_at: ago(hour + 60_000) })];
-    await checks.tick();
+    await checks.settled();
     expect(await show(young)).toMatchObject({ status: 'pending', lastError: expect.stringContaining('no TXT record') });
     const [soon, later] = [await nextCheck(young), await nextCheck(older)];
     expect(soon).toBeGreaterThan(50);
@@ -102,7 +102,7 @@ describe('a pending domain', () => {
     const { body: fresh } = await api('post', domains, { hostname: 'fresh.example' });
     expect(await nextCheck(fresh)).toBeGreaterThan(50);
     const almost = await add({ next_check_at: new Date(Date.now() + 60_000) });
-    await checks.tick();
+    await checks.settled();
     expect([timesAsked(fresh), timesAsked(almost)]).toEqual([0, 0]);
   });
 
@@ -111,7 +111,7 @@ describe('a pending domain', () => {
     const broken = await add({ created_at: ago(7 * 24 * hour + 1_000) });
     const notYet = await add({ created_at: ago(7 * 24 * hour - 60_000) });
     dns.set(broken.verification.name, 'servfail');
-    await checks.tick();
+    await checks.settled();
     expect([(await show(absent)).status, (await show(broken)).status, (await show(notYet)).status]).toEqual([
       'failed',
       'failed',
@@ -129,7 +129,7 @@ describe('a pending domain', () => {
     prove(theirs);
     expect((await rivalApi('post', `/organizations/${rival}/domains/${theirs.id}/verify`)).body.status).toBe('verified');
     prove(domain);
-    await checks.tick();
+    await checks.settled();
     expect(await show(domain)).toMatchObject({ status: 'failed', lastError: 'Another organization has verified this hostname' });
   });
 
@@ -138,7 +138,7 @@ describe('a pending domain', () => {
     dns.set(domain.verification.name, 'nxdomain');
     const verified = { status: 'verified', verified_at: '2026-01-01T00:00:00Z', next_check_at: null };
     dns.onAsked((name) => name === domain.verification.name && change(domain.id, verified));
-    await checks.tick();
+    await checks.settled();
     expect(timesAsked(domain)).toBe(1);
     const after = await show(domain);
     expect([after.status, after.verifiedAt, after.lastCheckedAt]).toEqual(['verified', '2026-01-01T00:00:00Z', null]);
@@ -156,7 +156,7 @@ describe('many due domains', () => {
     );
     const others = [startDomainChecks(database.ctx), startDomainChecks(database.ctx)];
     try {
-      await Promise.all([checks, ...others].map((process) => process.tick()));
+      await Promise.all([checks, ...others].map((process) => process.settled()));
     } finally {
       await Promise.all(others.map((process) => process.stop()));
     }
@@ -168,7 +168,7 @@ describe('many due domains', () => {
     dns.set(silent.verification.name, 'silent');
     const many = await Promise.all(Array.from({ length: 12 }, () => add()));
     for (const domain of many) prove(domain);
-    await checks.tick();
+    await checks.settled();
     const { lastError, lastCheckedAt } = await show(silent);
     expect(lastError).toContain('no answer in time');
     for (const domain of many) {
@@ -183,7 +183,7 @@ describe('stopping', () => {
     const domain = await add();
     dns.set(domain.verification.name, 'silent');
     const asked = new Promise<void>((resolve) => dns.onAsked((name) => name === domain.verification.name && resolve()));
-    const ticking = checks.tick();
+    const ticking = checks.settled();
     await asked;
     const start = performance.now();
     await checks.stop();
@@ -191,16 +191,16 @@ describe('stopping', () => {
     expect(performance.now() - start).toBeLessThan(3_000); // a look-up takes five seconds to give up
     expect((await show(domain)).lastCheckedAt).toBeNull();
     expect(await nextCheck(domain)).toBeGreaterThan(30);
-    await checks.tick();
+    await checks.settled();
     expect(timesAsked(domain)).toBe(1);
 
     const next = startDomainChecks(database.ctx);
     try {
-      await next.tick();
+      await next.settled();
       expect(timesAsked(domain)).toBe(1);
       await change(domain.id, { next_check_at: '2020-01-01' });
       prove(domain);
-      await next.tick();
+      await next.settled();
       expect((await show(domain)).status).toBe('verified');
     } finally {
       await next.stop();

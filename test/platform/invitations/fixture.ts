@@ -3,8 +3,9 @@ import type { Express } from 'express';
 import { createApp } from '../../../src/app.ts';
 import type { Ctx } from '../../../src/core/ctx.ts';
 import { openLog } from '../../../src/core/log.ts';
+import type { QueueWork } from '../../../src/db/queue-work.ts';
 import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
-import { type MailSender, startMailSender } from '../../../src/mail/index.ts';
+import { startMailSender } from '../../../src/mail/index.ts';
 import { type Answer, type Api, apiOf } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
 import { makeKey, makeMember, makeOrganization, makePerson, makeSession } from '../../setup/organization.ts';
@@ -16,7 +17,7 @@ export type World = {
   readonly database: TestDatabase;
   readonly app: Express;
   readonly mails: MailServer;
-  readonly sender: MailSender;
+  readonly sender: QueueWork;
   /** Every line of the log. */
   readonly lines: string[];
   readonly organization: { id: string; slug: string; ownerId: string };

@@ -6,12 +6,13 @@ import { createApp } from '../../../src/app.ts';
 import type { Ctx, TenantCtx } from '../../../src/core/ctx.ts';
 import { newId } from '../../../src/core/id.ts';
 import { openLog } from '../../../src/core/log.ts';
+import type { QueueWork } from '../../../src/db/queue-work.ts';
 import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
 import { letTimePass } from '../../../src/gateways/payments/sandbox/let-time-pass.ts';
 import { giveUpPaying, payByCard } from '../../../src/gateways/payments/sandbox/pay-session.ts';
 import { signatureHeader, signWebhook } from '../../../src/gateways/payments/sandbox/webhook-signature.ts';
-import { type PayWork, startPayWork } from '../../../src/platform/pay/pay-work.ts';
-import { startWriteBack, type WriteBack } from '../../../src/platform/pay/write-back.ts';
+import { startPayWork } from '../../../src/platform/pay/pay-work.ts';
+import { startWriteBack } from '../../../src/platform/pay/write-back.ts';
 import { createTenantSchema, tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { type Answer, type Api, apiOf, base } from '../../setup/api.ts';
 import { makeKey } from '../../setup/organization.ts';
@@ -83,7 +84,7 @@ type Opened = {
   readonly lines: string[];
 };
 
-function makeDesk({ books, ctx, app, api, secret, lines }: Opened, payWork: PayWork, writeBack: WriteBack): Desk {
+function makeDesk({ books, ctx, app, api, secret, lines }: Opened, payWork: QueueWork, writeBack: QueueWork): Desk {
   const sql = <T>(work: (tx: Tx) => Promise<T>): Promise<T> => inTransaction(ctx, work);
   const call: Desk['call'] = async (...args) => {
     const answer = await api(...args);

@@ -3,9 +3,10 @@
 import { createApp } from '../../../src/app.ts';
 import { type Clock, systemClock } from '../../../src/core/clock.ts';
 import type { Ctx } from '../../../src/core/ctx.ts';
+import type { QueueWork } from '../../../src/db/queue-work.ts';
 import { sealSecrets } from '../../../src/platform/pay/accounts.ts';
-import { type PayWork, startPayWork } from '../../../src/platform/pay/pay-work.ts';
-import { startWriteBack, type WriteBack } from '../../../src/platform/pay/write-back.ts';
+import { startPayWork } from '../../../src/platform/pay/pay-work.ts';
+import { startWriteBack } from '../../../src/platform/pay/write-back.ts';
 import { answerOf, asAdmin, idOf, makeIdentity, requestToken, signAssertion } from '../../demo/netsuite/test-account.ts';
 import { type Answer, type Api, apiOf } from '../../setup/api.ts';
 import { makeKey } from '../../setup/organization.ts';
@@ -121,7 +122,7 @@ export async function openPayWorld(): Promise<PayWorld> {
     }
   }
 
-  function start(): { readonly pay: PayWork; readonly back: WriteBack } {
+  function start(): { readonly pay: QueueWork; readonly back: QueueWork } {
     return {
       pay: startPayWork(ctx, { pollMs: hour }),
       back: startWriteBack(ctx, { pollMs: hour, firstWaitMs: 1, mostWaitMs: 1 }),

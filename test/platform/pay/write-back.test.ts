@@ -1,12 +1,13 @@
 // Payments and refunds on their way into the ERP's books: once each, whatever happens on the way, and with a fix where it can't be done.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { startWriteBack, type WriteBack } from '../../../src/platform/pay/write-back.ts';
+import type { QueueWork } from '../../../src/db/queue-work.ts';
+import { startWriteBack } from '../../../src/platform/pay/write-back.ts';
 import { openConnectorOf } from '../../../src/sync/index.ts';
 import { metadataOf } from '../../connectors/netsuite/wire.ts';
 import { type Books, openBooks } from './erp-books.ts';
 
 let books: Books;
-let runner: WriteBack;
+let runner: QueueWork;
 const hour = 3_600_000;
 const POST = 'POST customerPayment';
 const REFUND = 'POST customerRefund';
@@ -177,7 +178,7 @@ describe('an attempt that ends in the dark', () => {
       if (here === 1) other = startWriteBack(books.database.ctx, { pollMs: hour });
       await both.promise;
     };
-    let other: WriteBack | undefined;
+    let other: QueueWork | undefined;
     const id = await books.pay([[a, 800]]);
     await runner.settled();
     await other?.settled();

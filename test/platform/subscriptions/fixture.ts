@@ -5,8 +5,9 @@ import supertest from 'supertest';
 import { createApp } from '../../../src/app.ts';
 import type { Ctx } from '../../../src/core/ctx.ts';
 import { openLog } from '../../../src/core/log.ts';
+import type { QueueWork } from '../../../src/db/queue-work.ts';
 import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
-import { type MailSender, startMailSender } from '../../../src/mail/index.ts';
+import { startMailSender } from '../../../src/mail/index.ts';
 import { type RunnerOptions, type SubscriptionRunner, startSubscriptions } from '../../../src/platform/subscriptions/runner.ts';
 import { type InvoiceRow, loadInvoices } from '../../public/fixture.ts';
 import { type Answer, type Api, apiOf } from '../../setup/api.ts';
@@ -56,7 +57,7 @@ export type World = {
   as<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /** Another runner on the same database; stopped with the world. */
   run(options?: RunnerOptions, ctx?: Ctx): SubscriptionRunner;
-  send(smtpUrl?: string): MailSender;
+  send(smtpUrl?: string): QueueWork;
   stopSenders(): Promise<void>;
   member(role: string | readonly string[]): Promise<{ id: string; api: Api }>;
   view(body?: object, api?: Api): Promise<string>;
@@ -84,7 +85,7 @@ export async function subscriptionWorld(): Promise<World> {
   await loadInvoices(ctx, organization.id, someInvoices);
   await nameFields(ctx, organization.id);
   const runners: SubscriptionRunner[] = [];
-  let senders: MailSender[] = [];
+  let senders: QueueWork[] = [];
   const good = (answer: Answer, status: number) => {
     if (answer.status !== status) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
     return answer.body;

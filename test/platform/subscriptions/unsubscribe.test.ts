@@ -1,6 +1,5 @@
 // The link in a mail: it ends the subscription for one person, by one POST, and that person alone takes it back.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApp } from '../../../src/app.ts';
 import { subscriptionWorld, type World } from './fixture.ts';
 
 let world: World;
@@ -125,23 +124,3 @@ describe('the link', () => {
     }
   });
 });
-
-describe('addresses that ask for no credential', () => {
-  it('outside the two interfaces are these', () => {
-    const layers = (createApp(world.ctx) as unknown as { router: { stack: Layer[] } }).router.stack;
-    const open = layers.flatMap(({ route }) =>
-      route === undefined ? [] : Object.keys(route.methods).map((method) => `${method} ${route.path}`),
-    );
-    expect(open).toEqual([
-      'get /',
-      'get /api/platform/v1/openapi/preview',
-      'get /invitations/accept',
-      'get /unsubscribe',
-      'post /unsubscribe',
-      'post /unsubscribe/undo',
-      // What a client of the agents' tools reads before it has a token.
-      'get /.well-known/oauth-protected-resource/mcp,/.well-known/oauth-protected-resource',
-    ]);
-  });
-});
-type Layer = { route?: { path: string; methods: Record<string, boolean> } };

@@ -2,9 +2,8 @@
 // the address is anybody's to choose: the process calls the one that it listens at, so there is no one to send it elsewhere.
 import type { Ctx } from '../../../core/ctx.ts';
 import { causeOf } from '../../../core/errors.ts';
-import { openQueueWork } from '../../../core/queue-work.ts';
 import { type Recurring, recurring } from '../../../core/recurring.ts';
-import { listen } from '../../../db/listen.ts';
+import { startQueueWork } from '../../../db/queue-work.ts';
 import { inTransaction } from '../../../db/transaction.ts';
 import { eventChannel } from './ledger.store.ts';
 import { letTimePass } from './let-time-pass.ts';
@@ -63,38 +62,33 @@ async function deliver(ctx: Ctx, { organization_id: organizationId, id, attempts
   if (problem !== null) ctx.log.warn({ eventId: id, organizationId, attempt: attempts, problem }, 'an event of the sandbox was not taken');
 }
 
+async function claimEvent(ctx: Ctx): Promise<Claim | undefined> {
+  const { rows } = await ctx.db.control.raw<{ rows: Claim[] }>(
+    "select organization_id, id, attempts from claim_sandbox_event(? * interval '1 millisecond')",
+    [leaseMs],
+  );
+  return rows[0];
+}
+
 /** Lets the sandbox's time pass and delivers what it tells. `tick` does both now, until nothing more is due. */
 export function startSandbox(ctx: Ctx): Recurring {
-  const failed = (error: unknown): void => ctx.log.warn({ err: error }, 'the sandbox could not be worked on for the moment');
-  const stopping = new AbortController();
-  const deliverAll = openQueueWork({
+  const events = startQueueWork<Claim>(ctx, {
+    name: 'sandbox_events',
+    channel: eventChannel,
+    pollMs: everyMs,
     lanes,
-    stopping: stopping.signal,
-    takeOne: async () => {
-      const { rows } = await ctx.db.control.raw<{ rows: Claim[] }>(
-        "select organization_id, id, attempts from claim_sandbox_event(? * interval '1 millisecond')",
-        [leaseMs],
-      );
-      const [claim] = rows;
-      if (claim !== undefined) await deliver(ctx, claim, stopping.signal);
-      return claim !== undefined;
-    },
-    onFailure: failed,
+    claim: () => claimEvent(ctx),
+    work: (claim, stopping) => deliver(ctx, claim, stopping),
   });
   const passing = recurring(
     everyMs,
-    async (ending) => {
-      await letTimePass(ctx, ending);
-      await deliverAll();
-    },
-    failed,
+    (stopping) => letTimePass(ctx, stopping),
+    (error) => ctx.log.warn({ err: error }, "the sandbox's time stands still for the moment"),
   );
-  const deaf = listen(ctx, eventChannel, () => void deliverAll());
   return {
-    tick: passing.tick,
+    tick: () => passing.tick().then(events.settled),
     stop: async () => {
-      stopping.abort();
-      await Promise.all([passing.stop(), deliverAll(), deaf()]);
+      await Promise.all([passing.stop(), events.stop()]);
     },
   };
 }

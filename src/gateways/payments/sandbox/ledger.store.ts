@@ -129,30 +129,14 @@ export const changeRefund = (tx: Tx, organizationId: string, id: string, change:
 const mostAtOnce = 500;
 
 /** What the clock changes by now, locked, the longest due first. */
+const lockDue = (tx: Tx, table: string, organizationId: string, at: Date) =>
+  tx(table).where({ organization_id: organizationId }).where('due_at', '<=', at).orderBy(['due_at', 'id']).limit(mostAtOnce).forUpdate();
 export const lockDuePayments = (tx: Tx, organizationId: string, at: Date): Promise<PaymentRow[]> =>
-  tx('sandbox_payments')
-    .where({ organization_id: organizationId })
-    .where('due_at', '<=', at)
-    .orderBy(['due_at', 'id'])
-    .limit(mostAtOnce)
-    .forUpdate()
-    .select<PaymentRow[]>(...paymentColumns);
+  lockDue(tx, 'sandbox_payments', organizationId, at).select<PaymentRow[]>(...paymentColumns);
 export const lockDueRefunds = (tx: Tx, organizationId: string, at: Date): Promise<RefundRow[]> =>
-  tx('sandbox_refunds')
-    .where({ organization_id: organizationId })
-    .where('due_at', '<=', at)
-    .orderBy(['due_at', 'id'])
-    .limit(mostAtOnce)
-    .forUpdate()
-    .select<RefundRow[]>(...refundColumns);
+  lockDue(tx, 'sandbox_refunds', organizationId, at).select<RefundRow[]>(...refundColumns);
 export const lockDuePayouts = (tx: Tx, organizationId: string, at: Date): Promise<PayoutRow[]> =>
-  tx('sandbox_payouts')
-    .where({ organization_id: organizationId })
-    .where('due_at', '<=', at)
-    .orderBy(['due_at', 'id'])
-    .limit(mostAtOnce)
-    .forUpdate()
-    .select<PayoutRow[]>(...payoutColumns);
+  lockDue(tx, 'sandbox_payouts', organizationId, at).select<PayoutRow[]>(...payoutColumns);
 
 export const insertPayout = (tx: Tx, organizationId: string, row: PayoutRow) =>
   tx('sandbox_payouts').insert({ ...row, organization_id: organizationId });
