@@ -91,7 +91,7 @@ export async function openCtx(config: Config, opened: OpenDatabase, log: Log = o
     opened.data,
     { control: config.CONTROL_POOL_SIZE, lookups: config.LOOKUP_POOL_SIZE, data: config.DATA_POOL_SIZE, exports: config.EXPORT_POOL },
     config.settings.readTimeoutMs,
-    log,
+    { isOwn: opened.embedded !== undefined, log },
   );
   const { clock, close: stopClock } = await openDatabaseClock(db, log).catch(async (error: unknown) => {
     await db.close();

@@ -14,7 +14,14 @@ import type { Settings } from './settings.ts';
  * public, so that its callers never take a connection from anyone else; `data` for the tenants' schemas `wh_…`; `exports` for reads
  * of those that may last minutes, so that they never take a connection from the short ones.
  */
-export type Db = { readonly control: Knex; readonly lookups: Knex; readonly data: Pool; readonly exports: Pool };
+export type Db = {
+  readonly control: Knex;
+  readonly lookups: Knex;
+  readonly data: Pool;
+  readonly exports: Pool;
+  /** The server is on this machine, and there for this service alone. */
+  readonly isOwn: boolean;
+};
 
 export type Ctx = {
   readonly db: Db;

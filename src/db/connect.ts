@@ -5,6 +5,7 @@ import { Pool, type PoolConfig, types } from 'pg';
 import type { Db } from '../core/ctx.ts';
 import type { Log } from '../core/log.ts';
 import { watchSilence } from './silence.ts';
+import { standBack } from './stand-back.ts';
 
 /** Either an address (`postgres://…`) or the parts of one. */
 export type Address =
@@ -59,7 +60,7 @@ export function openDb(
   data: Address,
   sizes: PoolSizes,
   readTimeoutMs: number,
-  log?: Pick<Log, 'warn'>,
+  { isOwn = false, log }: { readonly isOwn?: boolean; readonly log?: Pick<Log, 'warn'> } = {},
 ): Db & { close(): Promise<void> } {
   const ofControl = watchSilence(poolConfig(control, 'portal_service'), log);
   const ofData = data === control ? ofControl : watchSilence(poolConfig(data, 'portal_service'), log);
@@ -78,11 +79,13 @@ export function openDb(
   const ofExports: PoolConfig = { stream: ofData.openSocket, max: sizes.exports ?? usualExports, maxLifetimeSeconds: 600 };
   const exports = new Pool(poolConfig(data, 'portal_service', ofExports));
   exports.on('error', nothing);
+  if (isOwn) exports.on('connect', standBack);
   return {
     control: knex,
     lookups,
     data: pool,
     exports,
+    isOwn,
     close: async () => {
       await Promise.all([knex.destroy(), lookups.destroy(), pool.end(), exports.end()]);
       // Last: until then it breaks what a silent server keeps from ending.

@@ -18,7 +18,7 @@ const ofPg = ({ options, totalCount, idleCount, waitingCount }: Pool): PoolFigur
   waiting: waitingCount,
 });
 
-export const poolFigures = ({ control, lookups, data, exports }: Db): Readonly<Record<keyof Db, PoolFigures>> => ({
+export const poolFigures = ({ control, lookups, data, exports }: Db): Readonly<Record<Exclude<keyof Db, 'isOwn'>, PoolFigures>> => ({
   control: ofKnex(control),
   lookups: ofKnex(lookups),
   data: ofPg(data),

@@ -12,6 +12,8 @@ export type FoundApiKey = {
   readonly role: { readonly id: string; readonly name: string; readonly builtIn: boolean; readonly permissions: readonly string[] } | null;
   /** What it could do when it was handed to another person, and never more than that; null when it never was. */
   readonly ceiling: readonly string[] | null;
+  /** Its use was noted within the last minute. */
+  readonly useNoted: boolean;
 };
 
 type FoundRow = {
@@ -30,6 +32,7 @@ type FoundRow = {
   role_built_in: boolean | null;
   role_permissions: string[] | null;
   ceiling: string[] | null;
+  use_noted: boolean;
 };
 
 /** The living key with this secret; undefined when malformed, unknown, expired or revoked, by the database's clock. */
@@ -51,11 +54,13 @@ export async function findApiKey(ctx: Pick<Ctx, 'db'>, secret: string): Promise<
         ? null
         : { id: row.role_id, name: row.role_name ?? '', builtIn: row.role_built_in ?? false, permissions: row.role_permissions ?? [] },
     ceiling: row.ceiling,
+    useNoted: row.use_noted,
   };
 }
 
 /** Notes that the key was used, at most once a minute; never holds up the request. */
-export function touchApiKey(ctx: Pick<Ctx, 'db' | 'log'>, key: Pick<FoundApiKey, 'id' | 'organization'>): void {
+export function touchApiKey(ctx: Pick<Ctx, 'db' | 'log'>, key: Pick<FoundApiKey, 'id' | 'organization' | 'useNoted'>): void {
+  if (key.useNoted) return;
   ctx.db.control
     .transaction(async (tx) => {
       await tx.raw("select set_config('portal.organization_id', ?, true)", [key.organization.id]);

@@ -1,17 +1,25 @@
 // What the public interface may take of this process at once. None of it is counted per client: a caller is refused only while the
 // process itself is full, and then at once, with words and a time to come back. So its queues are bounded in number and in time, one
 // organization can't fill them, and what else the process does keeps connections of its own.
+import { availableParallelism } from 'node:os';
 import type { Ctx } from '../core/ctx.ts';
 import { type AppError, unavailable } from '../core/errors.ts';
 import { half, openTurns, type Turns } from './turns.ts';
 
 const retryAfterSeconds = 1;
 
-/** Lists, records and changes in turns on the connections for synced records; a part of those stays with syncs and management. */
+/** Beyond this more statements at once answer no more of them, and whoever asks the database for something else waits among them. */
+const readsPerProcessor = 2;
+
+/**
+ * Lists, records and changes in turns on the connections for synced records; a part of those stays with syncs and management. A server of
+ * our own is on these processors; how many another one has is not known.
+ */
 export function openReadTurns({ db, settings }: Pick<Ctx, 'db' | 'settings'>): Turns {
   const { requests, waitMs } = settings.publicLoad;
   const all = db.data.options.max;
-  const running = Math.max(1, all - Math.max(1, Math.floor(all / 4)));
+  const useful = db.isOwn ? readsPerProcessor * availableParallelism() + 1 : all;
+  const running = Math.max(1, Math.min(useful, all - Math.max(1, Math.floor(all / 4))));
   return openTurns({ running, waiting: requests, limitMs: waitMs, ofOne: Math.max(1, running - 1), retryAfterSeconds }, 'reads');
 }
 

@@ -2,7 +2,6 @@
 // whether anything is there. The header is an assertion that must agree with the key; it never selects data by itself.
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { LRUCache } from 'lru-cache';
 import type { Ctx, Principal } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import { isId } from '../core/id.ts';
@@ -20,35 +19,27 @@ export type Authenticate = (headers: IncomingHttpHeaders) => FoundApiKey | Promi
 /** The versions and resources that someone is kept to; empty means all. */
 export type Reach = { readonly versions: readonly string[]; readonly resources: readonly string[] };
 
-/** A moment each; whoever is forgotten is only noted again. */
-const mostTouched = 10_000;
-const touchEveryMs = 60_000;
+/** Once for all who ask at the same time. */
+async function findUsed(ctx: Pick<Ctx, 'db' | 'log'>, secret: string): Promise<FoundApiKey | undefined> {
+  const key = await findApiKey(ctx, secret);
+  if (key !== undefined) touchApiKey(ctx, key);
+  return key;
+}
 
 export function openAuthenticate(ctx: Pick<Ctx, 'db' | 'log' | 'clock' | 'settings'>, lookUp: LookUp, tally?: Tally): Authenticate {
   const keys = openTrusted<FoundApiKey | undefined>(ctx.clock, ctx.settings.trustMs, ctx.settings.cacheBytes.trusted, tally);
-  const touchedMs = new LRUCache<string, number>({ max: mostTouched });
-  const touch = (key: FoundApiKey): void => {
-    const nowMs = ctx.clock.monotonicMs();
-    if (nowMs - (touchedMs.get(key.id) ?? Number.NEGATIVE_INFINITY) < touchEveryMs) return;
-    touchedMs.set(key.id, nowMs);
-    touchApiKey(ctx, key);
-  };
   const look = async (secret: string, hashed: string): Promise<FoundApiKey> => {
     // Whoever was known a moment ago does not wait behind keys that nobody knows.
     const owner = keys.remembered(hashed)?.organization.id ?? strangers;
-    const key = await keys.get(hashed, () => lookUp(owner, () => findApiKey(ctx, secret)));
+    const key = await keys.get(hashed, () => lookUp(owner, () => findUsed(ctx, secret)));
     if (key === undefined) throw unauthorized();
-    touch(key);
     return key;
   };
   return (headers) => {
     const secret = bearer.exec(headers.authorization ?? '')?.[1];
     if (secret === undefined || !isApiKey(secret)) throw unauthorized();
     const hashed = hash('sha256', secret, 'base64');
-    const held = keys.held(hashed);
-    if (held === undefined) return look(secret, hashed);
-    touch(held);
-    return held;
+    return keys.held(hashed) ?? look(secret, hashed);
   };
 }
 
