@@ -64,7 +64,7 @@ async function hold(server: ServingProcess, generation?: unknown): Promise<Held>
     const answer = await publicly(server, newest);
     expect(answer.status).toBe(200);
     return generation === undefined || answer.headers.get('x-data-generation') === generation ? answer : undefined;
-  }, 10_000);
+  });
   const { data, pagination } = (await list.json()) as { data: { id: string }[]; pagination: { total: number } };
   const { next } = (await (await publicly(server, '/v1/invoices/changes')).json()) as { next: string };
   const description = Buffer.from(await (await publicly(server, '/openapi/v1')).arrayBuffer());
