@@ -10,7 +10,7 @@ import { DemoFile } from '../../src/demo/keys.ts';
 const run = promisify(execFile);
 const script = path.resolve('scripts/run.mjs');
 let folder: string;
-const alive = new Set<ChildProcess>();
+const alive = new Map<ChildProcess, Promise<unknown>>();
 
 type Demo = {
   readonly process: ChildProcess;
@@ -25,7 +25,6 @@ function startDemo(environment: Record<string, string> = {}): Demo {
     env: { PATH: process.env['PATH'], HOME: folder, PORT: '0', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  alive.add(child);
   let text = '';
   const watchers = new Set<() => void>();
   for (const stream of [child.stdout, child.stderr]) {
@@ -35,6 +34,7 @@ function startDemo(environment: Record<string, string> = {}): Demo {
     });
   }
   const exit = new Promise<number | null>((resolve) => child.once('close', resolve)).finally(() => alive.delete(child));
+  alive.set(child, exit);
   const seen = (wanted: string) =>
     new Promise<void>((resolve, reject) => {
       const look = () => {
@@ -65,7 +65,11 @@ beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'portal-demo-'));
 });
 afterAll(async () => {
-  for (const child of alive) child.kill('SIGTERM');
+  // A demo that a failed test left runs a PostgreSQL in this folder, which it stops before it ends.
+  for (const [child, exit] of alive) {
+    child.kill('SIGTERM');
+    await exit;
+  }
   await rm(folder, { recursive: true, force: true });
 });
 
