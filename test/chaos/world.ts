@@ -52,8 +52,8 @@ function shortSettings(erpHost: string): Settings {
   return {
     ...settings,
     trustMs: 20,
-    erp: { ...settings.erp, requestTimeoutMs: 400 },
-    sync: { ...settings.sync, leaseMs: 500, renewMs: 120, retryBaseMs: 10, retryMaxMs: 60, dropAfterMs: 0 },
+    erp: { ...settings.erp, requestTimeoutMs: 1_000 },
+    sync: { ...settings.sync, leaseMs: 1_500, renewMs: 300, retryBaseMs: 10, retryMaxMs: 60, dropAfterMs: 0 },
   };
 }
 
