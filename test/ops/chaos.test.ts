@@ -57,7 +57,7 @@ describe('a seeded simulation of syncs', () => {
   });
 });
 
-describe('its judgements', { timeout: 300_000 }, () => {
+describe('its judgements', () => {
   it('find nothing where nothing is wrong', async () => {
     expect(await broken({})).toEqual([]);
   });

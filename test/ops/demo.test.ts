@@ -129,7 +129,7 @@ describe('npm run demo', () => {
     expect(await second.ended()).toBe(0);
   });
 
-  it('stopped while it starts leaves nothing running', { timeout: 200_000 }, async () => {
+  it('stopped while it starts leaves nothing running', async () => {
     for (const step of ['Starting the simulated', 'Connecting', 'Syncing invoices']) {
       const stopped = startDemo({ DATA_DIR: path.join(folder, 'stopped') });
       await stopped.seen(step);
@@ -139,7 +139,7 @@ describe('npm run demo', () => {
     }
   });
 
-  it('keeps its keys to itself and tells what stands in the way', { timeout: 200_000 }, async () => {
+  it('keeps its keys to itself and tells what stands in the way', async () => {
     for (const file of ['demo.json', 'identity-provider.json'])
       expect((await stat(path.join(folder, '.data', file))).mode & 0o777).toBe(0o600);
     const first = startDemo();
