@@ -1,5 +1,5 @@
 // From a due slot to mails in a real SMTP server: what they say, and that each leaves once, whatever fails on the way.
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { unavailable } from '../../../src/core/errors.ts';
 import { newId } from '../../../src/core/id.ts';
@@ -275,6 +275,10 @@ describe('several processes', () => {
         });
       },
     });
+    // However the test ends: what never ends can't be stopped.
+    onTestFinished(() => {
+      for (const end of ends) end();
+    });
     void never.tick();
     await until(async () => (stuck > 0 ? true : undefined));
     await world.as((tx) => tx('subscription_slots').whereNotNull('lease_id').update({ lease_id: null, lease_until: null }));
@@ -350,7 +354,7 @@ describe('the mail server', () => {
     try {
       const { id } = await world.subscribe({ viewId });
       await work();
-      const sender = world.send(server.url);
+      const sender = world.send(server.url, reaction === 'stall' ? { dataMs: 1_000 } : {});
       const [delivery] = await world.settled(id, [status]);
       expect(delivery?.error).not.toBeNull();
       server.react(step, '250 ok');
@@ -371,7 +375,7 @@ describe('the mail server', () => {
     try {
       const { id } = await world.subscribe({ viewId });
       await work();
-      const sender = world.send(server.url);
+      const sender = world.send(server.url, reaction === 'stall' ? { envelopeMs: 1_000 } : {});
       await until(async () => (server.commands.some((line) => line.startsWith(step === 'end of data' ? 'DATA' : step)) ? true : undefined));
       server.react(step, step === 'DATA' ? '354 go ahead' : '250 ok');
       const [delivery] = await world.settled(id, ['sent']);
