@@ -4,8 +4,8 @@ export default defineConfig({
   test: {
     globalSetup: ['test/setup/global.ts'],
     include: ['test/browser/**/*.test.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     maxWorkers: 2,
     reporters: ['default', './test/setup/folder-reporter.ts'],
   },

@@ -5,8 +5,9 @@ export default defineConfig({
   test: {
     globalSetup: ['test/setup/global.ts'],
     include: ['test/ops/**/*.test.ts'],
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    // No test waits for these; they end what hangs, on a machine however busy.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     maxWorkers: 2,
     reporters: ['default', './test/setup/folder-reporter.ts'],
   },

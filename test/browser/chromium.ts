@@ -57,6 +57,7 @@ const reportViolations = `addEventListener('securitypolicyviolation', (event) =>
 
 export async function openVisit(browser: Browser, options: BrowserContextOptions = {}): Promise<Visit> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  context.setDefaultTimeout(60_000); // for a machine however busy
   const requested: string[] = [];
   const complaints: string[] = [];
   await context.addInitScript(reportViolations);

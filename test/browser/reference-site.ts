@@ -71,7 +71,8 @@ export type ReferenceSite = {
 export const operation = ({ page }: Visit, id: string): Locator => page.locator(`#at-${id}`);
 
 export async function send(visit: Visit, id: string): Promise<Response> {
-  const answered = visit.page.waitForResponse((response) => !/\/openapi\/v\d+$/.test(response.url()));
+  // Not an asset or a description that the page is still fetching.
+  const answered = visit.page.waitForResponse((response) => /\/api\/public\/(?!openapi\/v\d+$)/.test(response.url()));
   await operation(visit, id).getByRole('button', { name: 'Send' }).click();
   return answered;
 }

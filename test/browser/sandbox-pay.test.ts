@@ -11,6 +11,7 @@ import type { PaymentProvider } from '../../src/gateways/payments/provider.ts';
 import { sandbox } from '../../src/gateways/payments/sandbox/sandbox.ts';
 import { type TestDatabase, testClock, testDatabase } from '../setup/database.ts';
 import { makeOrganization } from '../setup/organization.ts';
+import { until } from '../setup/until.ts';
 import {
   graveViolations,
   launchChromium,
@@ -144,7 +145,8 @@ describe('the payment page', () => {
     for (const { page } of [one, other]) await page.goto(session.url);
     expect(await one.page.getByRole('heading').innerText()).toContain('¥3,491,194');
     await one.page.getByRole('button', { name: /^Pay/ }).dblclick();
-    await one.page.waitForURL(/paid|sandbox/);
+    // The second click gives the first one's navigation up, not what was sent by it.
+    await until(async () => ((await stateOf(session.id)) === 'SUCCEEDED' ? true : undefined));
     await other.page.getByRole('button', { name: /^Pay/ }).click();
     await other.page.getByRole('heading', { name: 'This payment is made' }).waitFor();
     await one.page.goto(session.url);

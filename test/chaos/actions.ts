@@ -31,7 +31,7 @@ export type Actions = {
 
 const statuses: Readonly<Record<RequestFault, number>> = { '429': 429, '500': 500, cut: 502, slow: 504 };
 /** Longer than the service waits for an answer. */
-const slowMs = 500;
+const slowMs = 1_200;
 
 function injectFault({ world }: Stage, fault: RequestFault, times: number): void {
   const refusal = {

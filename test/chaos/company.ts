@@ -32,7 +32,7 @@ const isAway = (error: unknown): boolean =>
   (error instanceof Error &&
     (error.name === 'KnexTimeoutError' || /Connection terminated|connection error|timeout exceeded when trying/.test(error.message)));
 
-const patienceMs = 25_000;
+const patienceMs = 90_000;
 const pollMs = 30;
 
 /** Tries again until the database is back. */

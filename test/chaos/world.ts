@@ -20,6 +20,7 @@ import { type Address, openDb, openKnex } from '../../src/db/connect.ts';
 import { startEmbedded } from '../../src/db/embedded.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { type NetsuiteAccount, startNetsuiteAccount } from '../../src/demo/netsuite/account.ts';
+import { leaveNothingBehind } from '../setup/last-will.ts';
 import { writeAccountData } from './account-data.ts';
 import { type Books, openBooks } from './books.ts';
 import { type Cluster, startCluster } from './cluster.ts';
@@ -52,8 +53,8 @@ function shortSettings(erpHost: string): Settings {
   return {
     ...settings,
     trustMs: 20,
-    erp: { ...settings.erp, requestTimeoutMs: 400 },
-    sync: { ...settings.sync, leaseMs: 500, renewMs: 120, retryBaseMs: 10, retryMaxMs: 60, dropAfterMs: 0 },
+    erp: { ...settings.erp, requestTimeoutMs: 1_000 },
+    sync: { ...settings.sync, leaseMs: 1_500, renewMs: 300, retryBaseMs: 10, retryMaxMs: 60, dropAfterMs: 0 },
   };
 }
 
@@ -132,7 +133,8 @@ async function build(folder: string, options: WorldOptions, closing: Closing): P
 
 export async function openWorld(options: WorldOptions = {}): Promise<World> {
   const folder = await mkdtemp(path.join(tmpdir(), 'portal-chaos-'));
-  const closing: Closing = [() => rm(folder, { recursive: true, force: true })];
+  const tidied = leaveNothingBehind(folder);
+  const closing: Closing = [async () => tidied(), () => rm(folder, { recursive: true, force: true })];
   const close = async () => {
     for (const step of closing.splice(0).reverse()) await step();
   };

@@ -18,6 +18,8 @@ const mostConnections = 3;
 let server: Server;
 const lines: string[] = [];
 let begun = 0;
+/** Answers that are held back. */
+const holding: (() => void)[] = [];
 const sockets: Socket[] = [];
 const logged = (message: string) => lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === message);
 
@@ -42,6 +44,9 @@ beforeAll(async () => {
   app.get('/large', (_req, res) => void res.type('text/plain').send(Buffer.alloc(largeBytes, 'x')));
   app.get('/later', () => {
     begun += 1;
+  });
+  app.get('/held', (_req, res) => {
+    holding.push(() => res.json({}));
   });
   app.get('/small', (_req, res) => void res.json({}));
   app.post('/body', express.json({ limit: maxBodyBytes }), (req, res) => void res.json(req.body));
@@ -124,12 +129,11 @@ describe('a caller', () => {
   });
 
   it('beyond the most connections is closed at once, and the others notice nothing', async () => {
-    const held = Array.from({ length: mostConnections }, () => dial('GET /small HTTP/1.1\r\nHost: x\r\n\r\n'));
-    await Promise.all(held.map((socket) => once(socket, 'data')));
+    const held = Array.from({ length: mostConnections }, () => rest(dial('GET /held HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')));
+    await until(async () => (holding.length === mostConnections ? true : undefined));
     expect(await rest(dial('GET /small HTTP/1.1\r\nHost: x\r\n\r\n'))).toBe('');
-    const [first] = held as [Socket];
-    first.write('GET /small HTTP/1.1\r\nHost: x\r\n\r\n');
-    expect(String((await once(first, 'data'))[0])).toMatch(/^HTTP\/1.1 200 /);
+    for (const answer of holding) answer();
+    for (const text of await Promise.all(held)) expect(text).toMatch(/^HTTP\/1.1 200 /);
     expect(await until(async () => logged('connections were closed at once: too many are open')[0])).toMatchObject({ connections: 1 });
   });
 });

@@ -18,8 +18,9 @@ import { makeOrganization } from '../setup/organization.ts';
 import { type MailServer, type ScriptedServer, startMailServer, startScriptedServer } from '../setup/smtp.ts';
 import { until } from '../setup/until.ts';
 
-const limits = { connectMs: 500, envelopeMs: 1_000, dataMs: 1_000, stopMs: 200 };
-const quick = { pollMs: 50, leaseMs: 10_000, waitsMs: [0, 0], limits };
+/** Nobody is given up for being slow, except where a test says so. */
+const limits = { connectMs: 30_000, envelopeMs: 30_000, dataMs: 30_000, stopMs: 200 };
+const quick = { pollMs: 50, leaseMs: 60_000, waitsMs: [0, 0], limits };
 const key = Buffer.alloc(32, 7);
 
 let database: TestDatabase;
@@ -187,24 +188,33 @@ describe('an attempt', () => {
 
   it('waits 30 s after the first failure, and longer each time, for eight attempts over most of a day', async () => {
     const down = await script({ greeting: '421 down' });
+    const startedMs = Date.now();
     const id = await enqueue();
     const sender = start(tenant(down.url), { limits, pollMs: 60_000 });
-    const waits: number[] = [];
+    const waits: { least: number; most: number }[] = [];
+    let dueAt = new Date(startedMs);
     for (let attempt = 1; attempt <= 8; attempt += 1) {
       await until(async () => ((await row(id)).attempts === attempt && (await row(id)).status !== 'sending' ? true : undefined));
       const { rows } = await inTransaction(tenant(), (tx) =>
-        tx.raw('select round(extract(epoch from next_attempt_at - clock_timestamp()))::int as seconds from outgoing_mails where id = ?', [
-          id,
-        ]),
+        tx.raw(
+          `select extract(epoch from next_attempt_at - ?)::float8 as most, extract(epoch from next_attempt_at - clock_timestamp())::float8 as least
+           from outgoing_mails where id = ?`,
+          [dueAt, id],
+        ),
       );
       if ((await row(id)).status === 'failed') break;
-      waits.push(rows[0].seconds);
-      await change(id, { next_attempt_at: new Date() });
+      waits.push(rows[0]);
+      dueAt = new Date();
+      await change(id, { next_attempt_at: dueAt });
       await sender.settled();
     }
     const wanted = [30, 120, 600, 3_600, 10_800, 21_600, 43_200];
     expect(waits).toHaveLength(wanted.length);
-    for (const [index, seconds] of wanted.entries()) expect(Math.abs((waits[index] ?? 0) - seconds)).toBeLessThan(5);
+    // From somewhere between when it came due and when it was looked at.
+    for (const [index, seconds] of wanted.entries()) {
+      expect(waits[index]?.least).toBeLessThanOrEqual(seconds);
+      expect(waits[index]?.most).toBeGreaterThanOrEqual(seconds);
+    }
     expect(await row(id)).toMatchObject({ status: 'failed', attempts: 8 });
   });
 

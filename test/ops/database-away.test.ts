@@ -26,6 +26,8 @@ import {
 import { isBusy, isDone, openTraffic, type Traffic } from './traffic.ts';
 
 const mostConnections = 40;
+/** A repetition under a key may wait 20 seconds for the first request; the rest is for a busy machine. */
+const longestMs = 25_000;
 
 let folder: string;
 let tidied: () => void;
@@ -139,7 +141,7 @@ async function during(work: () => Promise<void>): Promise<Reply[]> {
   expect(traffic.broken()).toEqual([]);
   const strange = replies.filter((reply) => !(reply.status < 300 || isBusy(reply) || isDone(reply)));
   expect(strange.map(({ status, text }) => `${status} ${text}`)).toEqual([]);
-  expect(replies.filter(({ ms }) => ms > 15_000).map(({ ms, text }) => `${ms} ${text}`)).toEqual([]);
+  expect(replies.filter(({ ms }) => ms > longestMs).map(({ ms, text }) => `${ms} ${text}`)).toEqual([]);
   // The listening connection is back.
   await until(async () => {
     const heard = await asAdmin("select from pg_stat_activity where application_name = 'portal-service listening'");
@@ -149,6 +151,8 @@ async function during(work: () => Promise<void>): Promise<Reply[]> {
 }
 const refused = (replies: readonly Reply[]) => replies.filter(isBusy).length;
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+/** Until some caller was refused: then everybody else meets a database that is away, too. */
+const isFelt = () => until(async () => (refused(traffic.replies()) > 0 ? true : undefined));
 
 describe('PostgreSQL goes away and comes back', () => {
   it('stopped in order: nobody new is let in, then its sessions are ended', async () => {
@@ -157,6 +161,7 @@ describe('PostgreSQL goes away and comes back', () => {
       await pause(300);
       await cluster.down('SIGINT');
       await pause(700);
+      await isFelt();
       await cluster.up();
     });
     expect(refused(replies)).toBeGreaterThan(0);
@@ -166,6 +171,7 @@ describe('PostgreSQL goes away and comes back', () => {
     const replies = await during(async () => {
       await cluster.down('SIGQUIT');
       await pause(700);
+      await isFelt();
       await cluster.up();
     });
     expect(refused(replies)).toBeGreaterThan(0);
@@ -185,6 +191,7 @@ describe('PostgreSQL goes away and comes back', () => {
     const replies = await during(async () => {
       await cluster.down('SIGKILL');
       await pause(300);
+      await isFelt();
       await cluster.up();
     });
     expect(refused(replies)).toBeGreaterThan(0);
@@ -206,8 +213,10 @@ describe('PostgreSQL goes away and comes back', () => {
   });
 
   it('what was acknowledged through all of it is there, once', async () => {
-    const acknowledged = traffic.acknowledged();
-    expect(acknowledged.length).toBeGreaterThan(20);
+    const acknowledged = await until(async () => {
+      const so = [...traffic.acknowledged()];
+      return so.length > 20 ? so : undefined;
+    });
     const teams = await asAdmin<{ name: string; count: string }>('select name, count(*) from teams group by 1');
     const counts = new Map(teams.map(({ name, count }) => [name, count]));
     expect(acknowledged.filter((name) => counts.get(name) !== '1')).toEqual([]);
@@ -259,7 +268,7 @@ describe('no connection to be had', () => {
     const replies = await traffic.end();
     expect(traffic.broken()).toEqual([]);
     expect(replies.filter((reply) => !(reply.status < 300 || isBusy(reply) || isDone(reply)))).toEqual([]);
-    expect(replies.filter(({ ms }) => ms > 15_000).map(({ ms }) => ms)).toEqual([]);
+    expect(replies.filter(({ ms }) => ms > longestMs).map(({ ms }) => ms)).toEqual([]);
   });
 });
 

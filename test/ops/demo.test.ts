@@ -10,7 +10,7 @@ import { DemoFile } from '../../src/demo/keys.ts';
 const run = promisify(execFile);
 const script = path.resolve('scripts/run.mjs');
 let folder: string;
-const alive = new Set<ChildProcess>();
+const alive = new Map<ChildProcess, Promise<unknown>>();
 
 type Demo = {
   readonly process: ChildProcess;
@@ -25,7 +25,6 @@ function startDemo(environment: Record<string, string> = {}): Demo {
     env: { PATH: process.env['PATH'], HOME: folder, PORT: '0', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  alive.add(child);
   let text = '';
   const watchers = new Set<() => void>();
   for (const stream of [child.stdout, child.stderr]) {
@@ -35,6 +34,7 @@ function startDemo(environment: Record<string, string> = {}): Demo {
     });
   }
   const exit = new Promise<number | null>((resolve) => child.once('close', resolve)).finally(() => alive.delete(child));
+  alive.set(child, exit);
   const seen = (wanted: string) =>
     new Promise<void>((resolve, reject) => {
       const look = () => {
@@ -65,7 +65,11 @@ beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'portal-demo-'));
 });
 afterAll(async () => {
-  for (const child of alive) child.kill('SIGTERM');
+  // A demo that a failed test left runs a PostgreSQL in this folder, which it stops before it ends.
+  for (const [child, exit] of alive) {
+    child.kill('SIGTERM');
+    await exit;
+  }
   await rm(folder, { recursive: true, force: true });
 });
 
@@ -125,7 +129,7 @@ describe('npm run demo', () => {
     expect(await second.ended()).toBe(0);
   });
 
-  it('stopped while it starts leaves nothing running', { timeout: 200_000 }, async () => {
+  it('stopped while it starts leaves nothing running', async () => {
     for (const step of ['Starting the simulated', 'Connecting', 'Syncing invoices']) {
       const stopped = startDemo({ DATA_DIR: path.join(folder, 'stopped') });
       await stopped.seen(step);
@@ -135,7 +139,7 @@ describe('npm run demo', () => {
     }
   });
 
-  it('keeps its keys to itself and tells what stands in the way', { timeout: 200_000 }, async () => {
+  it('keeps its keys to itself and tells what stands in the way', async () => {
     for (const file of ['demo.json', 'identity-provider.json'])
       expect((await stat(path.join(folder, '.data', file))).mode & 0o777).toBe(0o600);
     const first = startDemo();

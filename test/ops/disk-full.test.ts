@@ -58,13 +58,17 @@ afterAll(async () => {
 
 /** For every process of the server, those to come included. Only their own user may, not even root everywhere. */
 async function limitFiles(bytes: number | 'unlimited'): Promise<void> {
-  const { rows } = await admin.raw<{ rows: { pid: number }[] }>('select pid from pg_stat_activity');
-  const { uid, gid } = await stat(`/proc/${await cluster.pid()}`);
+  const first = await cluster.pid();
+  const { uid, gid } = await stat(`/proc/${first}`);
   const owner = process.getuid?.() === 0 ? { uid, gid } : {};
-  for (const pid of [await cluster.pid(), ...rows.map((row) => row.pid)])
-    await run('prlimit', ['--pid', String(pid), `--fsize=${bytes}:`], { ...owner, cwd: '/' }).catch((error: Error) => {
+  const limit = (pid: number) =>
+    run('prlimit', ['--pid', String(pid), `--fsize=${bytes}:`], { ...owner, cwd: '/' }).catch((error: Error) => {
       if (!/No such process/.test(error.message)) throw error;
     });
+  // The one that they all come from goes first: a process that it makes meanwhile has the limit, or is found.
+  await limit(first);
+  const { rows } = await admin.raw<{ rows: { pid: number }[] }>('select pid from pg_stat_activity');
+  for (const { pid } of rows) await limit(pid);
 }
 
 const schema = (): string => `wh_${company.id.replaceAll('-', '')}`;

@@ -68,7 +68,7 @@ async function beginExport(url: string): Promise<IncomingMessage> {
 beforeAll(async () => {
   [site, mails, database] = await Promise.all([openErpSite(), startScriptedServer({ 'end of data': 'stall' }), opsDatabase()]);
   admin = openKnex(database.address, null, 4);
-  const environment = { ...site.environment, SMTP_URL: mails.url, SYNC_LEASE_SECONDS: '2', RATE_LIMIT_PER_MINUTE: '1000000' };
+  const environment = { ...site.environment, SMTP_URL: mails.url, SYNC_LEASE_SECONDS: '5', RATE_LIMIT_PER_MINUTE: '1000000' };
   first = await startServer(database, environment);
   company = await makeCompany(database.address);
   configs = await connectCompany(company, first.url, site);
@@ -145,7 +145,7 @@ describe('kill -9 with hands full', () => {
     second = await startServer(database, {
       ...site.environment,
       SMTP_URL: mails.url,
-      SYNC_LEASE_SECONDS: '2',
+      SYNC_LEASE_SECONDS: '5',
       RATE_LIMIT_PER_MINUTE: '1000000',
     });
     const { url } = second;

@@ -47,7 +47,8 @@ async function run(args: readonly string[], environment: Record<string, string> 
 async function serving(running: ReturnType<typeof start>): Promise<string> {
   return until(async () => {
     if (running.child.exitCode !== null) throw new Error(`it ended: ${running.stdout}${running.stderr}`);
-    const line = running.stdout.split('\n').find((text) => text.includes('"listening"'));
+    const whole = running.stdout.slice(0, running.stdout.lastIndexOf('\n') + 1);
+    const line = whole.split('\n').find((text) => text.includes('"listening"'));
     return line === undefined ? undefined : (JSON.parse(line) as { url: string }).url;
   });
 }

@@ -64,7 +64,7 @@ async function hold(server: ServingProcess, generation?: unknown): Promise<Held>
     const answer = await publicly(server, newest);
     expect(answer.status).toBe(200);
     return generation === undefined || answer.headers.get('x-data-generation') === generation ? answer : undefined;
-  }, 10_000);
+  });
   const { data, pagination } = (await list.json()) as { data: { id: string }[]; pagination: { total: number } };
   const { next } = (await (await publicly(server, '/v1/invoices/changes')).json()) as { next: string };
   const description = Buffer.from(await (await publicly(server, '/openapi/v1')).arrayBuffer());
@@ -136,7 +136,7 @@ beforeAll(async () => {
   atLoss = await hold(again.server);
   again.server.child.kill('SIGKILL');
   await again.server.ended;
-}, 300_000);
+});
 
 async function saveByClient(): Promise<void> {
   const { connection, stop: leave } = await startEmbedded(place('lost').folder);
@@ -158,7 +158,7 @@ afterAll(async () => {
   await erp.stop();
   await rm(folder, { recursive: true, force: true });
   tidied();
-}, 120_000);
+});
 
 /** What the specification promises of a restored service, and that it catches up with the ERP. */
 async function expectRestored(name: string): Promise<void> {
@@ -190,7 +190,7 @@ async function expectRestored(name: string): Promise<void> {
 describe('a backup in an empty server', () => {
   it('copied from a cluster that was stopped: keys, versions, tags and tokens behave as promised, and the ERP is caught up with', async () => {
     await expectRestored('copied');
-  }, 200_000);
+  });
 
   it('dumped and restored by the programs of PostgreSQL, where they are here', async () => {
     if (typeof dumped === 'string') {
@@ -201,5 +201,5 @@ describe('a backup in an empty server', () => {
     await restoreDump(dumped, dumpFile(), place('dumped').folder);
     await copyFile(path.join(place('lost').folder, 'encryption-key'), path.join(place('dumped').folder, 'encryption-key'));
     await expectRestored('dumped');
-  }, 200_000);
+  });
 });

@@ -239,7 +239,9 @@ it('no secret of a caller reaches the log, wherever it stands', async () => {
     ask(`/invitations/accept?token=${session}`),
     ask('/mcp', json, { method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id: secret, method: secret, params: { token: jwt } }) }),
   ]);
-  await server.line(({ path }) => path === '/mcp');
+  // Lines come in the order in which answers end: after this one, all those before it are there.
+  await ask('/the/last/one');
+  await server.line(({ path }) => path === '/the/last/one');
   const { stdout, stderr } = server.output();
   for (const hidden of [secret.slice(4), secret.slice(4, 40), jwt.split('.')[1] ?? '', session, tokenSecret]) {
     expect(stdout).not.toContain(hidden);

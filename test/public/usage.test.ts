@@ -90,13 +90,17 @@ it('is complete when the service has stopped', async () => {
     SYNC_WORKERS: '0',
     ENCRYPTION_KEY: `test:${randomBytes(32).toString('base64')}`,
   });
+  const today = () => new Date().toISOString().slice(0, 10);
+  const days = [today()];
   const service = await startService(config, { control: database.address, data: database.address, embedded: undefined });
   const headers = { authorization: `Bearer ${key.secret}`, 'x-tenant-id': organizationId };
   const { status } = await fetch(`${service.localUrl}/api/public/v1/invoices`, { headers });
   await service.stop();
   expect(status).toBe(200);
-  const today = new Date().toISOString().slice(0, 10);
-  expect(await counted()).toContain(`${today} v1/invoices 1 0 0 0`);
+  // Midnight may have passed meanwhile.
+  days.push(today());
+  const kept = (await counted()).filter((row) => days.some((day) => row === `${day} v1/invoices 1 0 0 0`));
+  expect(kept).toHaveLength(1);
 });
 
 it('bounds what may wait, and a key that is gone spoils nothing', async () => {

@@ -27,7 +27,8 @@ export const testSettings: Settings = {
   mail: {
     smtpUrl: null,
     from: 'Portal Service <portal@example.test>',
-    outboxFolder: path.join(tmpdir(), 'portal-outbox'),
+    // Of this run alone: what another user's left is not ours to write to.
+    outboxFolder: path.join(tmpdir(), `portal-outbox-${randomBytes(6).toString('hex')}`),
     mostAttachmentBytes: 10 << 20,
     mostSubscriptionMailsPerDay: 100_000,
   },

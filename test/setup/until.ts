@@ -1,6 +1,6 @@
 // Waits for what happens behind an answer.
 
-export async function until<T>(look: () => Promise<T | undefined>, withinMs = 45_000): Promise<T> {
+export async function until<T>(look: () => Promise<T | undefined>, withinMs = 90_000): Promise<T> {
   const end = performance.now() + withinMs;
   for (;;) {
     const found = await look();

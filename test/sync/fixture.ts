@@ -264,7 +264,7 @@ export const endOpenRuns = (database: TestDatabase): Promise<number> =>
 
 export const noSignal = new AbortController().signal;
 const pollMs = 10;
-const patienceMs = 45_000;
+const patienceMs = 90_000;
 
 /** Ends after `patienceMs` with an error instead of a test that hangs. */
 export async function until<T>(look: () => Promise<T | undefined | false>, what = 'it'): Promise<T> {
