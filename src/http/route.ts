@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { CallerCtx, Ctx, RequestCtx } from '../core/ctx.ts';
 import { AppError, type ErrorDetail, notFound } from '../core/errors.ts';
 import { type Permission, signUpPermission } from '../core/permissions.ts';
+import { holdsTooMuch, holdsTooMuchText } from './body-values.ts';
 import { pickForms, plainWords } from './plain-words.ts';
 
 type Shape = z.ZodObject;
@@ -186,25 +187,8 @@ function overlooked(raw: unknown): ErrorDetail[] {
   return found;
 }
 
-/** Of one body: entries of lists and members of objects. Looking at each costs some microseconds, in which nobody else is answered. */
-const mostValues = 50_000;
-
-function holdsTooMuch(raw: unknown): boolean {
-  const waiting: unknown[] = [raw];
-  let seen = 0;
-  while (waiting.length > 0) {
-    const value = waiting.pop();
-    if (typeof value !== 'object' || value === null) continue;
-    const inner: unknown[] = Array.isArray(value) ? value : Object.values(value);
-    seen += inner.length;
-    if (seen > mostValues) return true;
-    for (const item of inner) if (typeof item === 'object') waiting.push(item);
-  }
-  return false;
-}
-
 function parsePart(schema: z.ZodType, raw: unknown, refuse: (details: ErrorDetail[]) => AppError): unknown {
-  if (holdsTooMuch(raw)) throw refuse([{ path: '', code: 'too_many_values', message: `holds more than ${mostValues} values` }]);
+  if (holdsTooMuch(raw)) throw refuse([{ path: '', code: 'too_many_values', message: holdsTooMuchText }]);
   const result = schema.safeParse(raw, { error: plainWords });
   const details = [...(result.success ? [] : toDetails(result.error)), ...overlooked(raw)];
   if (result.success && details.length === 0) return result.data;
