@@ -6,7 +6,7 @@ import { makeApiKey } from '../src/identity/api-key.ts';
 import { createOrganization } from '../src/platform/organizations/organizations.service.ts';
 
 export async function newOrganization(ctx: Ctx): Promise<{ id: string; key: string }> {
-  const organization = await createOrganization(ctx, { name: 'Bench', ownerEmail: 'owner@bench.example' });
+  const organization = await createOrganization(ctx, { name: 'Bench', slug: `bench-${newId()}`, ownerEmail: 'owner@bench.example' });
   const key = makeApiKey();
   await inTransaction({ db: ctx.db, organizationId: organization.id }, (tx) =>
     tx('api_keys').insert({

@@ -14,6 +14,7 @@ import { AppError } from '../core/errors.ts';
 import { isLoopbackName } from '../core/loopback.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { authenticate, budgetKey, callerCtx } from './authenticate.ts';
+import { holdsTooMuch, holdsTooMuchText } from './body-values.ts';
 import { maxBodyBytes } from './connections.ts';
 import { jsonOnly } from './express.ts';
 import { requestBudget, spendMore } from './rate-limit.ts';
@@ -103,6 +104,7 @@ async function answer(ctx: Ctx, serve: ServeMcp, req: HttpRequest, res: HttpResp
   const body = parsed(req.body);
   res.setHeader('Cache-Control', 'no-store');
   if (body === undefined) return void refuse(res, -32_700, 'Parse error: the body is not JSON');
+  if (holdsTooMuch(body)) return void refuse(res, -32_600, `Invalid request: the body ${holdsTooMuchText}`);
   if (Array.isArray(body)) {
     const ids = idsOf(body);
     if (new Set(ids).size < ids.length) return void refuse(res, -32_600, 'Invalid request: two messages of the batch have the same id');

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { CallerCtx, Ctx, RequestCtx } from '../core/ctx.ts';
 import { AppError, type ErrorDetail, notFound } from '../core/errors.ts';
 import { type Permission, signUpPermission } from '../core/permissions.ts';
+import { holdsTooMuch, holdsTooMuchText } from './body-values.ts';
 import { pickForms, plainWords } from './plain-words.ts';
 
 type Shape = z.ZodObject;
@@ -187,6 +188,7 @@ function overlooked(raw: unknown): ErrorDetail[] {
 }
 
 function parsePart(schema: z.ZodType, raw: unknown, refuse: (details: ErrorDetail[]) => AppError): unknown {
+  if (holdsTooMuch(raw)) throw refuse([{ path: '', code: 'too_many_values', message: holdsTooMuchText }]);
   const result = schema.safeParse(raw, { error: plainWords });
   const details = [...(result.success ? [] : toDetails(result.error)), ...overlooked(raw)];
   if (result.success && details.length === 0) return result.data;

@@ -127,9 +127,20 @@ export function openServer(log: Log, messages: Partial<Messages> = {}, given: Pa
   return server;
 }
 
+/** What proxies may send before the path. Express answers by itself, in HTML, what it can't read there as a host. */
+const beforePath = /^[a-z]+:\/\/[^/?#]*/i;
+
+/** The path and the query of an address, which may be a whole one. */
+function pathOf(url: string): string {
+  if (url.startsWith('/')) return url;
+  const path = url.replace(beforePath, '');
+  return path.startsWith('/') || path === '*' ? path : `/${path}`;
+}
+
 /** From now on the application answers, also whoever expects what no server of ours does. */
 export function serveBy(server: Server, app: RequestListener): void {
   const serve: RequestListener = (req, res) => {
+    req.url = pathOf(req.url ?? '/');
     // Of a piece that came in before its connection was closed the rest is read all the same.
     if (!req.socket.destroyed) app(req, res);
   };

@@ -171,6 +171,18 @@ describe('bodies that are meant to hurt', () => {
     expect((await owner('post', '/api-keys', deep)).status).toBe(422);
   });
 
+  it('422 for more values than a body may hold, wherever they stand, and nothing else is looked at', async () => {
+    const many = `[${'{},'.repeat(50_000)}{}]`;
+    const keys = Array.from({ length: 50_001 }, (_unused, index) => `"k${index}":1`).join();
+    for (const body of [`{"name":${many}}`, many, `{"name":"x",${keys}}`, `{"name":${'['.repeat(60_000)}${']'.repeat(60_000)}}`]) {
+      const answer = await owner('post', '/api-keys', body);
+      expect([answer.status, answer.body.error.details]).toEqual([
+        422,
+        [{ path: '', code: 'too_many_values', message: 'holds more than 50000 values' }],
+      ]);
+    }
+  });
+
   it.each(['a\0b', '\ud800', 'x\udc00x'])('422 for the text %j, wherever it stands', async (text) => {
     const connection = {
       accountId: '1234567',

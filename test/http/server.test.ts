@@ -120,6 +120,15 @@ describe('a request that Node refuses', () => {
     expect(await rest(waiting)).toMatch(/^HTTP\/1.1 200 OK/);
   });
 
+  it.each(['http://[::1/nowhere', 'http://a:b:c/nowhere', 'http://portal?nowhere', '*', '//[::1/nowhere'])(
+    'not, though Express would: the address %s gets the usual answer and a line',
+    async (address) => {
+      const [{ status, headers, body }] = answersOf(await say(`GET ${address} HTTP/1.1\r\nHost: x\r\n${close}\r\n`)) as [Told];
+      expect([status, body.error.code, headers['x-request-id']]).toEqual([404, 'NOT_FOUND', body.error.requestId]);
+      expect(lines.map((line) => JSON.parse(line))).toContainEqual(expect.objectContaining({ requestId: body.error.requestId, status }));
+    },
+  );
+
   it('is told after the answer to the request before it, and never in its place', async () => {
     const asked = Promise.withResolvers<void>();
     const answered = Promise.withResolvers<void>();

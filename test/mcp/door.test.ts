@@ -93,6 +93,7 @@ describe('messages', () => {
     ['broken UTF-8', Buffer.from([0x22, 0xff, 0x22]), 400, -32_700],
     ['no message', { hello: 'world' }, 400, -32_600],
     ['two of one id', [ping, ping], 400, -32_600],
+    ['more values than a body may hold', { ...ping, params: { many: Array.from({ length: 50_000 }, () => 1) } }, 400, -32_600],
     ['an unknown method', { ...ping, method: 'tools/destroy' }, 200, -32_601],
     ['an unknown tool', { ...ping, method: 'tools/call', params: { name: 'destroy', arguments: {} } }, 200, -32_602],
   ])('%s is an error of the protocol', async (_what, body, status, code) => {

@@ -67,7 +67,11 @@ async function insertOrganization(ctx: Pick<Ctx, 'db'>, id: string, slug: string
 
 const slugTaken = () => invalid('That slug is taken', [{ path: 'slug', code: 'taken', message: 'Another organization has this slug' }]);
 
-/** Without a slug one is derived from the name; a taken one then gets a number. A given slug that is taken is 422. */
+/** A taken one gets a number; where all of these are taken too, something random, as a name may be that of thousands. */
+const derivedSlug = (wanted: string, attempt: number): string =>
+  attempt === 1 ? wanted : `${wanted}-${attempt < 10 ? attempt : newId().slice(-8)}`;
+
+/** Without a slug one is derived from the name. A given slug that is taken is 422. */
 export async function createOrganization(
   ctx: Pick<Ctx, 'db'>,
   given: NewOrganization,
@@ -77,11 +81,11 @@ export async function createOrganization(
   const wanted = given.slug ?? toSlug(given.name);
   for (let attempt = 1; ; attempt += 1) {
     try {
-      const created = await insertOrganization(ctx, id, attempt === 1 ? wanted : `${wanted}-${attempt}`, given, along);
+      const created = await insertOrganization(ctx, id, derivedSlug(wanted, attempt), given, along);
       await createTenantSchema(ctx, id);
       return created;
     } catch (error) {
-      if (!violates(error, 'organization_slug_is_unique') || attempt >= 1000) throw error;
+      if (!violates(error, 'organization_slug_is_unique') || attempt >= 15) throw error;
       if (given.slug !== undefined) throw slugTaken();
     }
   }

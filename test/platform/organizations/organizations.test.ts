@@ -2,6 +2,7 @@ import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import type { Ctx } from '../../../src/core/ctx.ts';
+import { openKnex } from '../../../src/db/connect.ts';
 import { type Api, apiOf, codesOf, signedInApi } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
@@ -67,6 +68,17 @@ describe('POST /organizations', () => {
     expect((await api('post', '/organizations', { name: 'Twice' })).body.slug).toBe('twice-2');
     for (const slug of ['Twice', '-a', 'a b', 'x'.repeat(64), ''])
       expect((await api('post', '/organizations', { name: 'x', slug })).status).toBe(422);
+  });
+
+  it('201 where a thousand have the name already, without trying them all', async () => {
+    const admin = openKnex(database.address, null, 1);
+    await admin.raw(
+      `insert into organizations (id, slug, name)
+       select gen_random_uuid(), 'crowd' || case n when 1 then '' else '-' || n end, 'Crowd' from generate_series(1, 1000) n`,
+    );
+    await admin.destroy();
+    const made = await (await sessionApi(await loner()))('post', '/organizations', { name: 'Crowd' });
+    expect([made.status, made.body.slug]).toEqual([201, expect.stringMatching(/^crowd-[0-9a-f]{8}$/)]);
   });
 
   it('403 for a key, and for everyone while sign-up is closed', async () => {
