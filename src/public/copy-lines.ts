@@ -26,7 +26,7 @@ export type Wanted = {
   readonly left: AbortSignal;
   readonly form: (columns: readonly CellColumn[]) => RowWriter;
   /** Asked before each further piece. */
-  readonly giveWay: () => Promise<void> | undefined;
+  readonly giveWay: () => Promise<void>;
 };
 
 /** Resolves when PostgreSQL has the first rows, so that whatever it refuses is still answered with an error. */
@@ -44,9 +44,8 @@ export async function startCopy({ client, place, giveBack }: Snapshot, { plan, t
       for (const written of write(piece.value)) {
         taken += written.length;
         yield written;
+        await giveWay();
       }
-      const others = giveWay();
-      if (others !== undefined) await others;
     }
     // Only what PostgreSQL itself calls complete may end as if it were.
     await client.query('commit');

@@ -35,15 +35,36 @@ const forms: Readonly<Record<ExportType, (columns: readonly CellColumn[]) => Row
 export type Exports = {
   readonly turns: Turns;
   readonly standing: Standing;
-  /** Waits for those who read a page or a record, so that they hardly notice; undefined when there are none. */
-  readonly giveWay: () => Promise<void> | undefined;
+  /** Waits for those who read a page or a record, and for its turn among exports, so that they hardly notice. */
+  readonly giveWay: () => Promise<void>;
 };
 
 /** Beside pages that never end an export still gets on, by so many pieces of 64 KiB a second. */
 const leastPiecesPerSecond = 40;
 
+/** One piece in each turn of the event loop, whichever export's: what came meanwhile is looked at before the next. */
+function openOrder(): () => Promise<void> {
+  const waiting: (() => void)[] = [];
+  const next = (): void => {
+    waiting.shift()?.();
+    if (waiting.length > 0) setImmediate(next);
+  };
+  return () =>
+    new Promise((resolve) => {
+      if (waiting.push(resolve) === 1) setImmediate(next);
+    });
+}
+
+function openGiveWay(reads: Turns): () => Promise<void> {
+  const order = openOrder();
+  return async () => {
+    await order();
+    await reads.lull(1000 / leastPiecesPerSecond);
+  };
+}
+
 export const openExports = ({ settings, db, log }: Ctx, reads: Turns): Exports => ({
-  giveWay: () => reads.lull(1000 / leastPiecesPerSecond),
+  giveWay: openGiveWay(reads),
   turns: openTurns(settings.exports),
   standing: openStanding(db.data, log),
 });
