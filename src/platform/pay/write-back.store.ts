@@ -1,5 +1,4 @@
 // What a document in the ERP is made of, as it stands now: the payment, its invoices, a refund, and how the organization writes back.
-
 import { ErpError } from '../../connectors/connector.ts';
 import type { Tx } from '../../db/transaction.ts';
 import { findConfig } from './config.store.ts';
