@@ -192,11 +192,11 @@ export async function openPayWorld(): Promise<PayWorld> {
     },
     api: (...call) => apiOf(app, secret)(...call),
     deliver: async (event) => {
-      // The clock may move on while it is on its way: then it is sent once more, as Stripe does.
+      // The clock may move on while it is on its way: then it is sent once more, as Stripe does. After many of those 400 is 429.
       for (let attempt = 1; ; attempt += 1) {
         const { body, headers } = stripe.signed(event);
         const answer = await apiOf(app, null)('post', `/pay/webhooks/stripe/${accountId}`, body, headers);
-        if (answer.status !== 400 || attempt === 5) return answer;
+        if (![400, 429].includes(answer.status) || attempt === 5) return answer;
       }
     },
     byHand,
