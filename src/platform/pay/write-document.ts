@@ -147,10 +147,12 @@ const turn = (listed: readonly string[], invoiceId: string): number => {
   return at === -1 ? listed.length : at;
 };
 
-/** After it, so much of the payment is applied to no invoice. It decides by what the ERP shows, so it may be done again. */
-async function freeUp(writer: PaymentWriter, task: RefundTask, signal: AbortSignal): Promise<void> {
-  const { paymentRecordId, currency, amountMinor } = task;
-  const record = await readThere(writer, paymentRecordId, signal);
+/**
+ * After it, so much of the payment is applied to no invoice. It decides by `record`, what the ERP showed before the refund was looked for:
+ * one of an attempt given up may land at any moment, and what it used up would be taken off the invoices a second time.
+ */
+async function freeUp(writer: PaymentWriter, task: RefundTask, record: PaymentRecord, signal: AbortSignal): Promise<void> {
+  const { externalId, paymentRecordId, currency, amountMinor } = task;
   const shown = shownOf(record, currency);
   const short = amountMinor - shown.unappliedMinor;
   if (short <= 0n) return;
@@ -162,7 +164,7 @@ async function freeUp(writer: PaymentWriter, task: RefundTask, signal: AbortSign
     );
   await writer.changeApplications(paymentRecordId, takeBack(record, task, short), signal);
   const after = await readShown(writer, paymentRecordId, currency, signal);
-  if (after.unappliedMinor < amountMinor)
+  if (after.unappliedMinor < amountMinor && (await writer.findRefund(externalId, signal)) === null)
     throw refused(
       'NOT_TAKEN_BACK',
       `The ERP did not take back what the payment ${paymentRecordId} is applied to`,
@@ -170,9 +172,9 @@ async function freeUp(writer: PaymentWriter, task: RefundTask, signal: AbortSign
     );
 }
 
-async function createRefund(writer: PaymentWriter, task: RefundTask, signal: AbortSignal): Promise<void> {
+async function createRefund(writer: PaymentWriter, task: RefundTask, before: PaymentRecord, signal: AbortSignal): Promise<void> {
   const { externalId, customerId, currency, memo, account, method, paymentRecordId } = task;
-  await freeUp(writer, task, signal);
+  await freeUp(writer, task, before, signal);
   try {
     const order = { externalId, customerId, currency, memo, account, method, amount: formatAmount(task), paymentId: paymentRecordId };
     await writer.createRefund(order, signal);
@@ -205,9 +207,10 @@ export async function writeRefund(
 ): Promise<{ readonly recordId: string | null; readonly payment: Shown }> {
   const { externalId, paymentRecordId, currency } = task;
   if (task.cameBack) return withoutRefund(writer, task, signal);
+  const before = await readThere(writer, paymentRecordId, signal);
   let record = mayBeThere ? await writer.findRefund(externalId, signal) : null;
   if (record === null) {
-    await createRefund(writer, task, signal);
+    await createRefund(writer, task, before, signal);
     record = await writer.findRefund(externalId, signal);
   }
   if (record === null) throw vanished('refund');

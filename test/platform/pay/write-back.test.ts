@@ -187,6 +187,33 @@ describe('an attempt that ends in the dark', () => {
     expect([here, await inErp(id), await open(a)]).toMatchObject([2, { payments: 1, applied: 800 }, [0]]);
   });
 
+  it('a refund given up that lands after the next attempt looked for it is taken off the invoices once', async () => {
+    const a = await books.invoice(700);
+    const id = await books.pay([[a, 700]]);
+    await runner.settled();
+    const { recordId } = (await books.state(id)) as { recordId: string };
+    let stage: 'sent' | 'given up' | 'looked for' | 'landed' = 'sent';
+    books.wire.before = async (name) => {
+      if (stage === 'sent' && name === REFUND) {
+        stage = 'given up';
+        return 'drop';
+      }
+      if (stage === 'given up' && name === 'POST suiteql') stage = 'looked for';
+      else if (stage === 'looked for' && name !== 'POST suiteql') {
+        stage = 'landed';
+        const [externalId] = await books.as((tx) => tx('pay_erp_documents').where({ payment_id: id, kind: 'refund' }).pluck('external_id'));
+        const apply = { items: [{ doc: recordId, apply: true, amount: 4.5 }] };
+        await books.byHand('POST', 'customerRefund', { customer: '1', externalId, account: '7', apply });
+      }
+      return undefined;
+    };
+    await books.refund(id, 450);
+    for (let left = 3; left > 0; left -= 1) await again();
+    books.wire.before = () => undefined;
+    expect([stage, await books.state(id)]).toEqual(['landed', landed]);
+    expect([await inErp(id), await open(a)]).toEqual([{ payments: 1, total: 700, applied: 250, refunded: 450, refunds: 1 }, [450]]);
+  });
+
   it('a process that stops gives it up at once, and the next one finds what became of it', async () => {
     const a = await books.invoice(900);
     const begun = Promise.withResolvers<void>();
