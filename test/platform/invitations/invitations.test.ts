@@ -96,9 +96,9 @@ describe('POST /organizations/{id}/invitations', () => {
   it('makes one invitation of many requests at once', async () => {
     const roleId = await world.roleId('viewer');
     const answers = await Promise.all(
-      Array.from({ length: 6 }, () => world.owner('post', world.invitations, { email: 'race@example.test', roleId })),
+      Array.from({ length: 5 }, () => world.owner('post', world.invitations, { email: 'race@example.test', roleId })),
     );
-    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201, 201, 201]);
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201, 201]);
     expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);
     expect((await world.owner('get', `${world.invitations}?q=race@`)).body.pagination.total).toBe(1);
   });
