@@ -3,11 +3,10 @@
 import { AppError } from '../core/errors.ts';
 import { type ChangePlan, type ChangeRow, changesStatement } from './change-sql.ts';
 import { epochMarkOf, readToken, type Standpoint, writeToken } from './change-token.ts';
-import { acceptedType, answerHeld, identityOf, type ReadContext } from './exchange.ts';
+import { acceptedType, answerPage, type ReadContext } from './exchange.ts';
 import { didYouMean } from './nearest.ts';
 import { type Freshness, readRow, type StateRow } from './read.ts';
 import { parameterProblem, type Query, queryTextOf, readQuery, refuseParameters } from './request.ts';
-import { addFreshness, sendJson } from './response.ts';
 
 const mostChanges = 1_000;
 const usualChanges = 100;
@@ -72,19 +71,21 @@ function nextStandpoint(from: Standpoint | null, row: ChangeRow, { epoch, genera
 }
 
 export async function serveChanges(read: ReadContext): Promise<void> {
-  const { tenant, version, endpoint, reader } = read;
-  const { req, headers, baseUrl } = read.exchange;
-  acceptedType(req, ['application/json']);
-  const { since, limit } = readWanted(readQuery(queryTextOf(req.url ?? '')));
+  const { tenant, version, endpoint, reader, exchange } = read;
+  acceptedType(exchange.req, ['application/json']);
+  const { since, limit } = readWanted(readQuery(queryTextOf(exchange.req.url ?? '')));
   const from = since === null ? null : standpointOf(read, since);
-  const normalized = JSON.stringify([since, limit]);
-  if (await answerHeld(read, 'changes', normalized)) return;
-  const plan: ChangePlan = { endpoint, after: from?.position ?? null, limit };
-  const { row, freshness } = await readRow<StateRow & ChangeRow>(reader, endpoint.recordType, (place) => changesStatement(place, plan));
-  if (from !== null) assertFollows(from, freshness, row.pruned);
-  const next = writeToken(tenant, { version, resource: endpoint.name }, nextStandpoint(from, row, freshness));
-  addFreshness(read.exchange, freshness);
-  if (row.more) headers.push('Link', `<${baseUrl}/${version}/${endpoint.name}/changes?since=${next}&limit=${limit}>; rel="next"`);
-  const body = `{"data":[${row.changes}],"next":"${next}","hasMore":${row.more}}`;
-  await sendJson(read.exchange, identityOf(read, 'changes', normalized, freshness), body);
+  await answerPage(read, 'changes', JSON.stringify([since, limit]), async () => {
+    const plan: ChangePlan = { endpoint, after: from?.position ?? null, limit };
+    const { row, freshness } = await readRow<StateRow & ChangeRow>(reader, endpoint.recordType, (place) => changesStatement(place, plan));
+    if (from !== null) assertFollows(from, freshness, row.pruned);
+    const next = writeToken(tenant, { version, resource: endpoint.name }, nextStandpoint(from, row, freshness));
+    const address = `${exchange.baseUrl}/${version}/${endpoint.name}/changes`;
+    return {
+      text: `{"data":[${row.changes}],"next":"${next}","hasMore":${row.more}}`,
+      records: row.changes,
+      links: row.more ? `<${address}?since=${next}&limit=${limit}>; rel="next"` : '',
+      freshness,
+    };
+  });
 }

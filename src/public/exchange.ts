@@ -6,10 +6,10 @@ import { AppError } from '../core/errors.ts';
 import type { NoteServed } from '../core/served.ts';
 import type { FoundApiKey } from '../identity/api-key.store.ts';
 import type { CompiledEndpoint } from './compile.ts';
-import type { ListBodies } from './list-bodies.ts';
 import { chooseMediaType } from './negotiate.ts';
+import type { PageBodies, PageBody } from './page-bodies.ts';
 import { currentFreshness, type Freshness, heldFreshness, type Reader } from './read.ts';
-import { addFreshness, heldTag, type Identity, type Reply, sendNotModified } from './response.ts';
+import { addFreshness, heldTag, type Identity, type Reply, sendBody, sendNotModified, writeBody } from './response.ts';
 
 /** A request on its way, and where it may say who called. */
 export type Exchange = Reply & {
@@ -33,7 +33,7 @@ export type ReadContext = {
   readonly version: string;
   readonly endpoint: CompiledEndpoint;
   readonly reader: Reader;
-  readonly bodies: ListBodies;
+  readonly bodies: PageBodies;
 };
 
 export type Representation = 'list' | 'record' | 'changes' | 'application/x-ndjson' | 'text/csv';
@@ -58,12 +58,39 @@ export const freshnessFor = ({ reader, endpoint }: ReadContext): Freshness | Pro
 
 /** Answers 304 from what may be trusted, without a look at the records. */
 export async function answerHeld(read: ReadContext, kind: Representation, normalized: string): Promise<boolean> {
-  const { req } = read.exchange;
-  if (req.headers['if-none-match'] === undefined) return false;
+  if (read.exchange.req.headers['if-none-match'] === undefined) return false;
   const freshness = await freshnessFor(read);
-  const tag = heldTag(req, identityOf(read, kind, normalized, freshness));
+  return sentNotModified(read, freshness, identityOf(read, kind, normalized, freshness));
+}
+
+function sentNotModified({ exchange }: ReadContext, freshness: Freshness, identity: Identity): boolean {
+  const tag = heldTag(exchange.req, identity);
   if (tag === undefined) return false;
-  addFreshness(read.exchange, freshness);
-  sendNotModified(read.exchange, tag);
+  addFreshness(exchange, freshness);
+  sendNotModified(exchange, tag);
   return true;
+}
+
+/** `records` is the part of the text that PostgreSQL wrote; all else is ASCII. `links` is the Link header, empty for none. */
+export type Page = { readonly text: string; readonly records: string; readonly links: string; readonly freshness: Freshness };
+
+/** Answers a page: 304 or as it is kept, both from what may be trusted now, or else as it is read now. */
+export async function answerPage(read: ReadContext, kind: Representation, normalized: string, make: () => Promise<Page>): Promise<void> {
+  const { exchange, bodies } = read;
+  const known = freshnessFor(read);
+  const trusted = known instanceof Promise ? await known : known;
+  const identity = identityOf(read, kind, normalized, trusted);
+  if (sentNotModified(read, trusted, identity)) return;
+  const kept = bodies.find(exchange.req, identity);
+  if (kept !== undefined) return sendPage(exchange, trusted, kept);
+  const { text, records, links, freshness } = await make();
+  const body = { ...(await writeBody(exchange.req, identityOf(read, kind, normalized, freshness), text, records)), links };
+  bodies.keep(body);
+  sendPage(exchange, freshness, body);
+}
+
+function sendPage(exchange: Exchange, freshness: Freshness, body: PageBody): void {
+  addFreshness(exchange, freshness);
+  if (body.links !== '') exchange.headers.push('Link', body.links);
+  sendBody(exchange, body);
 }

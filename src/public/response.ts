@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { acceptsGzip, knownTags } from './negotiate.ts';
 import type { ListPlan } from './plan.ts';
-import type { Freshness, ListRead } from './read.ts';
+import type { Freshness } from './read.ts';
 import type { VersionState } from './versions.store.ts';
 
 /** To be raised whenever the same data would be written differently. */
@@ -112,7 +112,7 @@ export function addDeprecation({ headers }: Reply, state: VersionState, baseUrl:
   headers.push('Link', `<${baseUrl}/${target}>; rel="successor-version"`);
 }
 
-export const listBody = ({ records, total }: ListRead, { page, pageSize }: ListPlan): string =>
+export const listBody = (records: string, total: number, { page, pageSize }: ListPlan): string =>
   `{"data":[${records}],"pagination":{"total":${total},"page":${page},"pageSize":${pageSize},"totalPages":${Math.ceil(total / pageSize)}}}`;
 
 export const recordBody = (record: string): string => `{"data":${record}}`;

@@ -1,5 +1,6 @@
 // One public request from its address to its answer. The checks stand in the order in which the interface promises them:
 // 401 · 400 tenant · 403 tenant · 403 scopes · 404 · 410 · 400 parameters, and only then 304 or a read.
+
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
@@ -21,27 +22,15 @@ import { bindDocument } from './bind.ts';
 import { serveChanges } from './change-feed.ts';
 import type { CompiledEndpoint, CompiledSchema } from './compile.ts';
 import { type Engine, openEngine } from './engine.ts';
-import { acceptedType, answerHeld, type Exchange, freshnessFor, identityOf, type ReadContext } from './exchange.ts';
+import { acceptedType, answerHeld, answerPage, type Exchange, identityOf, type ReadContext } from './exchange.ts';
 import { exportTypes, serveExport } from './export.ts';
-import { type ListBodies, type ListBody, openListBodies } from './list-bodies.ts';
 import { describeVersion } from './openapi.ts';
-import { type ListPlan, planRecord, type RecordPlan } from './plan.ts';
+import { openPageBodies, type PageBodies } from './page-bodies.ts';
+import { planRecord, type RecordPlan } from './plan.ts';
 import { assertNotRetired, assertPublished, findPublished, nothingHere, versionKey } from './published.ts';
-import { type Freshness, readList, readRecord } from './read.ts';
+import { readList, readRecord } from './read.ts';
 import { parameterProblem, queryTextOf, type ReadTarget, readQuery, readTarget, refuseParameters } from './request.ts';
-import {
-  addCacheHeaders,
-  addDeprecation,
-  addFreshness,
-  heldTag,
-  listBody,
-  pageLinks,
-  recordBody,
-  sendBody,
-  sendJson,
-  sendNotModified,
-  writeBody,
-} from './response.ts';
+import { addCacheHeaders, addDeprecation, addFreshness, listBody, pageLinks, recordBody, sendJson } from './response.ts';
 import { openUnderstandList, type UnderstandList } from './understood.ts';
 import { isRecordId } from './values.ts';
 import { findDraft, findPredecessor, isVersionLabel, type VersionState } from './versions.store.ts';
@@ -56,7 +45,7 @@ export type PublicService = {
   readonly places: Places;
   readonly lookUp: LookUp;
   readonly authenticate: Authenticate;
-  readonly bodies: ListBodies;
+  readonly bodies: PageBodies;
   readonly engine: Engine;
   readonly understand: UnderstandList;
   readonly callerOf: (key: FoundApiKey) => Caller;
@@ -77,7 +66,7 @@ export function openPublicService(shared: Ctx): PublicService {
     places: openPlaces(publicLoad.requests),
     lookUp,
     authenticate: openAuthenticate(ctx, lookUp, engine.tallies.keys),
-    bodies: openListBodies(cacheBytes.bodies, engine.tallies.bodies),
+    bodies: openPageBodies(cacheBytes.bodies, engine.tallies.bodies),
     engine,
     understand: openUnderstandList(cacheBytes.statements, engine.tallies.queries),
     callerOf: (key) => {
@@ -154,29 +143,12 @@ async function serveList(service: PublicService, read: ReadContext): Promise<voi
     return serveExport(service.engine.exports, read, mediaType);
   }
   const plan = service.understand(read.endpoint, queryTextOf(req.url ?? ''));
-  const known = freshnessFor(read);
-  const trusted = known instanceof Promise ? await known : known;
-  const identity = identityOf(read, 'list', plan.normalized, trusted);
-  const held = heldTag(req, identity);
-  if (held !== undefined) {
-    addFreshness(read.exchange, trusted);
-    return sendNotModified(read.exchange, held);
-  }
-  const kept = read.bodies.find(req, identity);
-  if (kept !== undefined) return sendList(read, plan, trusted, kept);
-  const found = await readList(read.reader, plan);
-  const seen = identityOf(read, 'list', plan.normalized, found.freshness);
-  const body = { ...(await writeBody(req, seen, listBody(found, plan), found.records)), total: found.total };
-  read.bodies.keep(body);
-  sendList(read, plan, found.freshness, body);
-}
-
-function sendList(read: ReadContext, plan: ListPlan, freshness: Freshness, body: ListBody): void {
-  const { headers, baseUrl } = read.exchange;
-  addFreshness(read.exchange, freshness);
-  const links = pageLinks(`${baseUrl}/${read.version}/${read.endpoint.name}`, plan, body.total);
-  if (links.length <= longestLink) headers.push('Link', links);
-  sendBody(read.exchange, body);
+  const path = `${read.exchange.baseUrl}/${read.version}/${read.endpoint.name}`;
+  await answerPage(read, 'list', plan.normalized, async () => {
+    const { records, total, freshness } = await readList(read.reader, plan);
+    const links = pageLinks(path, plan, total);
+    return { text: listBody(records, total, plan), records, links: links.length <= longestLink ? links : '', freshness };
+  });
 }
 
 async function serveRecord(read: ReadContext, id: string): Promise<void> {

@@ -3,6 +3,7 @@
 import type { Express } from 'express';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { engineOf } from '../../src/public/engine.ts';
 import { pruneTombstones } from '../../src/sync/retention.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey } from '../setup/organization.ts';
@@ -157,6 +158,26 @@ describe('GET /{version}/{resource}/changes', () => {
     const moved = await get(path, held).expect(200);
     expect(moved.body.data).toMatchObject([{ op: 'upsert', id: '1', record: { name: 'moved' } }]);
     expect((await get('/v1/things/changes').expect(200)).headers['etag']).not.toBe(moved.headers['etag']);
+  });
+
+  it('keeps a page for whoever asks the same next, packed or not, with the way on', async () => {
+    for (const id of [1, 2, 3, 4, 5, 6, 7, 8, 9]) world.erp.put(id, { name: `kept ${id}`.repeat(30) });
+    await world.sync();
+    const { hits } = engineOf(database.ctx).tallies.bodies;
+    for (const coding of ['identity', 'gzip']) {
+      const ask = () => get('/v1/things/changes?limit=8', { 'accept-encoding': coding }).expect(200);
+      const [first, second] = [await ask(), await ask()];
+      for (const name of ['etag', 'link', 'content-encoding', 'content-length', 'x-data-generation', 'x-data-synced-at'])
+        expect([name, second.headers[name]]).toEqual([name, first.headers[name]]);
+      expect(second.headers['link']).toContain(second.body.next);
+      expect(second.text).toBe(first.text);
+    }
+    expect(engineOf(database.ctx).tallies.bodies.hits).toBe(hits + 2);
+    await world.sync();
+    world.erp.put(9, { name: 'other' });
+    await world.sync();
+    expect((await page(null, 8)).data.map(({ id }) => id)).not.toContain('9');
+    expect((await page(null)).data.at(-1)).toMatchObject({ id: '9', record: { name: 'other' } });
   });
 
   it('400 for a place that was not given here, and for what is no parameter', async () => {

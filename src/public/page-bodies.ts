@@ -1,4 +1,4 @@
-// Pages of lists as they were sent, packed ones as such. A page is kept under its entity tag, which is a hash of everything that
+// Pages of lists and of changes as they were sent, packed ones as such. A page is kept under its entity tag, which is a hash of everything that
 // decides its bytes: organization, what the key may read, version, resource, query, epoch, generation, coding. Whoever asks with
 // an identity must have made it from a state that may be trusted now.
 import type { IncomingMessage } from 'node:http';
@@ -7,19 +7,19 @@ import { openByteCache } from './byte-cache.ts';
 import { acceptsGzip } from './negotiate.ts';
 import { type Body, type Identity, suits, tagOf } from './response.ts';
 
-/** `total` is that of the list, for the links beside the page. */
-export type ListBody = Body & { readonly total: number };
+/** `links` is the Link header that goes with it, empty for none: as the first wrote who asked for this page. */
+export type PageBody = Body & { readonly links: string };
 
-export type ListBodies = {
+export type PageBodies = {
   /** In the very form in which this caller would get it. */
-  find(req: IncomingMessage, identity: Identity): ListBody | undefined;
-  keep(body: ListBody): void;
+  find(req: IncomingMessage, identity: Identity): PageBody | undefined;
+  keep(body: PageBody): void;
 };
 
-export function openListBodies(maxBytes: number, tally: Tally = openTally()): ListBodies {
+export function openPageBodies(maxBytes: number, tally: Tally = openTally()): PageBodies {
   // Small buffers share larger blocks of memory, which live as long as any of them.
-  const bodies = openByteCache<ListBody>(maxBytes, ({ length }) => 2 * length);
-  const find = (req: IncomingMessage, identity: Identity): ListBody | undefined => {
+  const bodies = openByteCache<PageBody>(maxBytes, ({ length, links }) => 2 * length + links.length);
+  const find = (req: IncomingMessage, identity: Identity): PageBody | undefined => {
     const packed = acceptsGzip(req.headers) ? bodies.get(tagOf(identity, 'gzip')) : undefined;
     if (packed !== undefined) return packed;
     const plain = bodies.get(tagOf(identity, 'identity'));
