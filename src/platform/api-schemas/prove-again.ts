@@ -42,6 +42,8 @@ export async function proveAgain(ctx: RequestCtx, id: string) {
     await writeAudit(tx, ctx, { action: 'api-schema.prove', target: { type: 'api-schema', id }, changes: { version: found.version } });
     return { ...found, bindings: found.bindings };
   });
+  // Read before anything starts: later it might be the new one already, and whoever waits for a newer one would wait in vain.
+  const before = await getPublication(ctx, id);
   const running = underWay.get(ctx.db) ?? new Set();
   underWay.set(ctx.db, running);
   if (!running.has(id)) {
@@ -54,5 +56,5 @@ export async function proveAgain(ctx: RequestCtx, id: string) {
         .finally(() => running.delete(id)),
     );
   }
-  return getPublication(ctx, id);
+  return before;
 }

@@ -63,29 +63,35 @@ const published = async (): Promise<Made> => {
 describe('GET /api-schema/{id}/publication', () => {
   it('says what each read takes, what changed for callers, and warns of slow ones', async () => {
     const base = await published();
-    const next = await draft({ ...invoices, filters: [{ field: 'number', operators: ['eq', 'null'] }] });
+    const next = await draft({ ...invoices, filters: [{ field: 'number', operators: ['eq', 'null'] }], sorts: [] });
     expect((await owner('get', `/api-schema/${next.id}/publication`)).status).toBe(404);
     const strict = { ...database.ctx, settings: { ...testSettings, proof: { ...testSettings.proof, warnMs: 0, fewRecords: 0 } } };
     await publish(next, apiOf(createApp(strict), secret));
     await publicationsSettled(database.ctx);
     const { publication } = await read(next.id);
-    // No filter, the id and two operators, with two sorts in two directions.
+    // No filter, the id and two operators, in two directions.
     expect(publication).toMatchObject({
       status: 'succeeded',
       problems: [],
-      proof: { pairs: 16, tried: 16, slowestMs: expect.any(Number) },
+      proof: { pairs: 8, tried: 8, slowestMs: expect.any(Number) },
     });
-    expect(publication.proof.warnings).toHaveLength(20);
-    expect(publication.proof.warnings.map(({ path }: { path: string }) => path)).toContain('endpoints[0].filters[0].operators[0]');
+    // Every read is one too slow: of a value that is common, rare or absent, where there is a filter.
+    const warned = (path: string, times: number) => Array.from({ length: times }, () => path);
+    expect(publication.proof.warnings.map(({ path }: { path: string }) => path).sort()).toEqual([
+      ...warned('endpoints[0]', 2 + 6),
+      ...warned('endpoints[0].filters[0].operators[0]', 6),
+      ...warned('endpoints[0].filters[0].operators[1]', 4),
+    ]);
     const { body } = await owner('get', `/api-schema/${next.id}/publication`);
     expect(body).toMatchObject({ ...publication, against: base.version, madeAt: expect.stringMatching(/Z$/) });
     expect(body.changes.map(({ path, breaking }: { path: string; breaking: boolean }) => [path, breaking])).toEqual([
       ['invoices.filters.number_starts_with', true],
       ['invoices.filters.number_null', false],
+      ['invoices.sorts.number', true],
     ]);
     const slowest = body.pairs.map(({ trials }: { trials: { ms: number }[] }) => Math.max(...trials.map(({ ms }) => ms)));
     expect(slowest).toEqual([...slowest].sort((a, b) => b - a));
-    const own = body.pairs.find(({ filter, sort }: { filter: string; sort: string }) => filter === 'number' && sort === 'number');
+    const own = body.pairs.find(({ filter, sort }: { filter: string; sort: string | null }) => filter === 'number' && sort === null);
     expect(own.trials.map(({ value, rows }: { value: string; rows: number }) => [value, rows])).toEqual([
       ['common', 1],
       ['rare', 1],
@@ -110,29 +116,31 @@ describe('GET /api-schema/{id}/publication', () => {
     expect(after).toMatchObject({ status: 'succeeded', records: before.records, changes: before.changes, against: before.against });
     expect([before.proof.tried < before.proof.pairs, after.proof.tried]).toEqual([true, after.proof.pairs]);
     expect(after.pairs).toHaveLength(after.proof.pairs);
-    expect(after.proof.warnings.length).toBeGreaterThan(0);
+    expect(after.proof.warnings).toHaveLength(20);
     const rows = await admin('audit_log').where({ action: 'api-schema.prove', target_id: made.id });
     expect(rows).toHaveLength(1);
   });
 
   it('refuses a version with a read that callers would never see the end of, and says what to change', async () => {
-    const timeoutMs = 150;
+    // Time enough for every other statement, on a machine however busy.
+    const timeoutMs = 1_500;
     const hasty = openDb(database.address, database.address, { control: 4, data: 2 }, timeoutMs);
     const slow = { ...database.ctx, db: hasty, settings: { ...testSettings, readTimeoutMs: timeoutMs } };
-    // Some records take their time, whoever reads them: all of them take twice what is allowed.
+    // One record keeps readers waiting who have only that time: no first page of a sort shows it, and whoever counts meets it.
     await admin.raw(
       `alter table ${table} enable row level security, force row level security;
-       create policy slow on ${table} using (case when id % 10 = 0 then pg_sleep(0.015) is not null else true end)`,
+       create policy slow on ${table}
+         using (case when id = 151 and current_setting('statement_timeout') = '${timeoutMs}ms' then pg_sleep(60) is not null else true end)`,
     );
     try {
-      const made = await draft();
+      const made = await draft({ ...invoices, filters: [{ field: 'number', operators: ['starts_with'] }], sorts: [] });
       await publish(made, apiOf(createApp(slow), secret));
       await publicationsSettled(slow);
       const refused = await read(made.id);
       expect(refused).toMatchObject({ status: 'draft', publication: { status: 'failed', proof: { tried: expect.any(Number) } } });
       const [problem] = refused.publication.problems;
       expect([problem.code, problem.blocks]).toEqual(['too_slow', 'publish']);
-      expect(problem.message).toMatch(/^invoices\?.*takes longer than the 150 ms .*leave out the (filter|sort) .*READ_TIMEOUT_MS/);
+      expect(problem.message).toMatch(/^invoices\?.*takes longer than the 1500 ms .*leave out the (filter|sort) .*READ_TIMEOUT_MS/);
       await admin.raw(`alter table ${table} disable row level security, no force row level security`);
       await publish(made);
       await publicationsSettled(database.ctx);
@@ -177,6 +185,24 @@ describe('GET /api-schema/{id}/publication', () => {
     await Promise.all([resumePublications(database.ctx), resumePublications(database.ctx)]);
     await publicationsSettled(database.ctx);
     expect(await read(made.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded' } });
+  });
+
+  it('never makes a draft live that moved on meanwhile', async () => {
+    const made = await draft({ ...invoices, fields: [...invoices.fields, { name: 'seq', source: 'seq' }], sorts: ['seq'] });
+    // Whoever looks after the table's indexes waits for this session.
+    const holder = await admin.transaction();
+    try {
+      await holder.raw('select pg_advisory_xact_lock(hashtextextended(?, 1))', [table.replaceAll('"', '')]);
+      await publish(made);
+      const [schema] = table.split('.');
+      const isUnderWay = `select from ${schema}.record_indexes where expression like '%f_seq%'`;
+      await until(async () => ((await admin.raw(isUnderWay)).rowCount === 1 ? true : undefined));
+      await admin('api_schemas').where({ id: made.id }).update({ revision: 2, notes: 'not looked at', publication: null });
+    } finally {
+      await holder.rollback();
+    }
+    await publicationsSettled(database.ctx);
+    expect(await read(made.id)).toMatchObject({ status: 'draft', revision: 2, publication: null });
   });
 
   it('of a process that was lost is taken up once its lease has run out, and not before', async () => {

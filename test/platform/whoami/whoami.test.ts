@@ -52,9 +52,10 @@ describe('GET /whoami', () => {
       await tx('api_keys')
         .where({ id: late.id })
         .update({ expires_at: new Date(Date.now() - 1000) });
+      // The month that begins in this moment may be the one that is counted.
       await tx.raw(
         `insert into user_activity (organization_id, user_id, month)
-         select ?, u, date_trunc('month', now() at time zone 'UTC')::date - m * interval '1 month' from unnest(?::uuid[]) u, generate_series(0, 1) m`,
+         select ?, u, date_trunc('month', now() at time zone 'UTC')::date - m * interval '1 month' from unnest(?::uuid[]) u, generate_series(-1, 1) m`,
         [mine.id, [mine.ownerId, member.id]],
       );
     });
@@ -76,28 +77,30 @@ describe('GET /whoami', () => {
     const member = await makeMember(database.ctx, id, 'viewer');
     const activeUsers = async () => (await apiOf(app, secret)('get', '/whoami')).body.metrics.monthlyActiveUsers;
     expect([await activeUsers(), await activeUsers()]).toEqual([0, 0]);
-    for (const userId of [ownerId, ownerId, member.id]) {
-      const { token } = await makeSession(database.ctx, userId, id);
-      expect((await sessionApi(app, token)('get', '/api-keys')).status).toBe(200);
-    }
-    await until(async () => ((await activeUsers()) === 2 ? true : undefined));
+    const sessions = await Promise.all([ownerId, ownerId, member.id].map((userId) => makeSession(database.ctx, userId, id)));
+    await until(async () => {
+      // Noted behind each answer, and for the month that begins in this moment anew.
+      for (const { token } of sessions) expect((await sessionApi(app, token)('get', '/api-keys')).status).toBe(200);
+      return (await activeUsers()) === 2 ? true : undefined;
+    });
   });
 
   it('measures the agents’ credits by this month’s ledger of this organization', async () => {
     const [mine, other] = [await makeOrganization(database.ctx), await makeOrganization(database.ctx)];
     const api = apiOf(app, (await makeKey(database.ctx, mine.id)).secret);
-    const spend = (organizationId: string, credits: number, monthsAgo = 0) =>
+    /** Months from now: in the one that may begin in this moment as much as in this one. */
+    const spend = (organizationId: string, credits: number, months = [0, 1]) =>
       inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
         tx.raw(
           `insert into agent_credit_entries (id, organization_id, month, credits, kind)
-           values (?, ?, date_trunc('month', now() at time zone 'UTC')::date - ? * interval '1 month', ?, 'test')`,
-          [newId(), organizationId, monthsAgo, credits],
+           select gen_random_uuid(), ?, date_trunc('month', now() at time zone 'UTC')::date + m * interval '1 month', ?, 'test' from unnest(?::int[]) m`,
+          [organizationId, credits, months],
         ),
       );
     const credits = async () => (await api('get', '/whoami')).body.metrics.agentCredits;
     await spend(mine.id, 700);
     await spend(mine.id, -50);
-    await spend(mine.id, 5_000, 1);
+    await spend(mine.id, 5_000, [-1]);
     await spend(other.id, 5_000);
     expect(await credits()).toMatchObject({ granted: 1_000, used: 650, remaining: 350 });
     await spend(mine.id, 900);
