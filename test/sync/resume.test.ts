@@ -3,7 +3,18 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { readRunState } from '../../src/warehouse/run-row.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { asAdmin, datedFields, endOpenRuns, field, memoryErp, type Operation, type SyncWorld, syncWorld, until } from './fixture.ts';
+import {
+  asAdmin,
+  datedFields,
+  endOpenRuns,
+  field,
+  memoryErp,
+  type Operation,
+  type SyncWorld,
+  syncWorld,
+  until,
+  waitingFor,
+} from './fixture.ts';
 
 let database: TestDatabase;
 let ctx: Ctx;
@@ -128,9 +139,9 @@ describe('an interrupted incremental run', () => {
     expect(planned?.plan).toMatchObject({ mode: 'incremental', step: 'done', scanned: true, feed: 'available' });
     await asAdmin(database, async (admin) => {
       await until(async () => {
-        const { rows } = await admin.raw("select pid from pg_stat_activity where wait_event_type = 'Lock' and query like '%record_state%'");
-        for (const { pid } of rows) await admin.raw('select pg_terminate_backend(?)', [pid]);
-        return rows.length > 0;
+        const waiting = await waitingFor(admin, 'record_state');
+        for (const pid of waiting) await admin.raw('select pg_terminate_backend(?)', [pid]);
+        return waiting.length > 0;
       }, 'the lock');
     });
     await working;

@@ -12,6 +12,9 @@ import { openGuardedFetch, type Resolve } from '../../../src/core/guarded-fetch.
 import type { Settings } from '../../../src/core/settings.ts';
 import { testSettings } from '../../setup/database.ts';
 
+/** Where no one listens, whoever gets which port meanwhile. */
+export const nobody = 'http://127.0.0.1:1';
+
 export type Seen = {
   readonly method: string;
   readonly path: string;
@@ -107,7 +110,7 @@ export const { privateKey: testKey } = generateKeyPairSync('ec', {
 
 export const settingsWith = (erp: Partial<Settings['erp']> = {}): Settings => ({
   ...testSettings,
-  erp: { allowedHosts: [], concurrency: 2, requestTimeoutMs: 5_000, maxResponseBytes: 5_000_000, ...erp },
+  erp: { allowedHosts: [], concurrency: 2, requestTimeoutMs: 60_000, maxResponseBytes: 5_000_000, ...erp },
 });
 
 /** Stands still until moved. */
