@@ -275,9 +275,9 @@ export const noSignal = new AbortController().signal;
 const pollMs = 10;
 const patienceMs = 90_000;
 
-/** Ends after `patienceMs` with an error instead of a test that hangs. */
-export async function until<T>(look: () => Promise<T | undefined | false>, what = 'it'): Promise<T> {
-  const end = performance.now() + patienceMs;
+/** Ends after `withinMs` with an error instead of a test that hangs. */
+export async function until<T>(look: () => Promise<T | undefined | false>, what = 'it', withinMs = patienceMs): Promise<T> {
+  const end = performance.now() + withinMs;
   for (;;) {
     const found = await look();
     if (found !== undefined && found !== false) return found;

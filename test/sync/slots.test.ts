@@ -128,7 +128,7 @@ it('a hundred due slots, three processes, one killed: one run per slot', { timeo
       const due = (await slots()).filter(({ scheduled_for: slot }) => slot.getTime() === at - 30_000);
       return due.length === companies && due.every(({ status }) => status === 'succeeded');
     };
-    await until(areDone, `the runs of minute ${minute}`);
+    await until(areDone, `the runs of minute ${minute}`, 280_000);
   }
   const made = await slots();
   const expected = Array.from({ length: minutes }, (_unused, minute) => new Date(firstMinute - 30_000 + minute * 60_000).toISOString());
