@@ -78,26 +78,29 @@ describe('an interrupted incremental run', () => {
     expect(calls).toEqual(questions);
   });
 
-  it.each(questions.entries().toArray())('goes on after a worker that is lost at question %i, %s, and ends the same', async (n) => {
-    const world = await busy();
-    const id = await world.queue('incremental');
-    let left = n;
-    const standing = new Promise<void>((resolve) => {
-      world.erp.onCall = async () => {
-        left -= 1;
-        if (left >= 0) return;
-        resolve();
-        await new Promise(() => undefined);
-      };
-    });
-    void world.work(await world.claim());
-    await standing;
-    await world.expire(id);
-    world.erp.onCall = () => undefined;
-    expect(await world.drive(id)).toMatchObject({ status: 'succeeded', mode: 'incremental', attempt: 2, counts });
-    expect(await content(world)).toEqual(expected);
-    expect(await world.query(`select from ${world.schema}.staged_deletions`)).toEqual([]);
-  });
+  it.each(questions.map((operation, n): [number, Operation] => [n, operation]))(
+    'goes on after a worker that is lost at question %i, %s, and ends the same',
+    async (n) => {
+      const world = await busy();
+      const id = await world.queue('incremental');
+      let left = n;
+      const standing = new Promise<void>((resolve) => {
+        world.erp.onCall = async () => {
+          left -= 1;
+          if (left >= 0) return;
+          resolve();
+          await new Promise(() => undefined);
+        };
+      });
+      void world.work(await world.claim());
+      await standing;
+      await world.expire(id);
+      world.erp.onCall = () => undefined;
+      expect(await world.drive(id)).toMatchObject({ status: 'succeeded', mode: 'incremental', attempt: 2, counts });
+      expect(await content(world)).toEqual(expected);
+      expect(await world.query(`select from ${world.schema}.staged_deletions`)).toEqual([]);
+    },
+  );
 
   it('a zombie worker writing after its lease: it changes nothing with what it still reads', async () => {
     const world = await busy();
