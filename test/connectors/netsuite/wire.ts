@@ -71,8 +71,11 @@ export const invalidQuery = (detail: string): object =>
 const defaultLogin: Answer = (_seen, response) =>
   json(response, 200, { access_token: `token-${Math.random()}`, expires_in: 3600, token_type: 'Bearer' });
 
+/** Longer than the connector keeps idle connections, so that none is closed just as it is used. */
+export const keepAliveTimeout = 65_000;
+
 export async function startWire(): Promise<Wire> {
-  const server = createServer((request, response) => {
+  const server = createServer({ keepAliveTimeout }, (request, response) => {
     void (async () => {
       let body = '';
       for await (const chunk of request) body += String(chunk);
