@@ -14,6 +14,7 @@ import { workOn } from '../../src/sync/worker.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { memoryErp, noSignal, type SyncWorld, syncWorld } from '../sync/fixture.ts';
 import { csvErp, csvSecrets, csvSettings } from './csv/connector.ts';
+import { keepAliveTimeout } from './netsuite/wire.ts';
 
 const kinds = {
   ...connectorKinds,
@@ -47,7 +48,7 @@ function answerOrders(query: URLSearchParams): string {
 }
 
 beforeAll(async () => {
-  server = createServer((request, response) => {
+  server = createServer({ keepAliveTimeout }, (request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://erp');
     if (request.headers.authorization !== `Bearer ${token}`) response.writeHead(401).end();
     else if (pathname === '/clock') response.end('2026-05-01T12:00:00Z');

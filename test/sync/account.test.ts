@@ -80,10 +80,17 @@ async function runWith(fault: Omit<Fault, 'path' | 'times'> | null, interfere: (
         ...connector,
         readPage: async (request) => {
           pages += 1;
-          if (pages === 3 && fault !== null) erp.account.injectFault({ path: /suiteql/, times: 1, ...fault });
-          if (pages === 3) await interfere();
-          impatienceMs = pages === 3 && fault?.delayMs !== undefined ? fault.delayMs / 2 : null;
-          return connector.readPage(request);
+          if (pages !== 3) return connector.readPage(request);
+          if (fault !== null) erp.account.injectFault({ path: /suiteql/, times: 1, ...fault });
+          await interfere();
+          impatienceMs = fault?.delayMs === undefined ? null : fault.delayMs / 2;
+          try {
+            return await connector.readPage(request);
+          } finally {
+            // For this page alone, even where it was given up before it got there.
+            impatienceMs = null;
+            erp.account.clearFaults();
+          }
         },
       };
     },

@@ -240,6 +240,8 @@ describe('a certificate that ends', () => {
       }
     });
     watches = [startCertificateWatch(ctx), startCertificateWatch(ctx)];
+    // Each looks as it starts; whoever asks meanwhile is given that look, which may have missed what a test does first.
+    await Promise.all(watches.map((watch) => watch.tick()));
   });
   afterEach(async () => {
     for (const watch of watches) await watch.stop();

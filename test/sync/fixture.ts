@@ -256,6 +256,15 @@ export async function asAdmin<T>({ address }: TestDatabase, work: (admin: Knex) 
   }
 }
 
+/** The backends of the test's own database that wait for somebody's lock on that table. Other files share the server. */
+export const waitingFor = async (admin: Knex, table: string): Promise<number[]> => {
+  const { rows } = await admin.raw<{ rows: { pid: number }[] }>(
+    `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like ?`,
+    [`%${table}%`],
+  );
+  return rows.map(({ pid }) => pid);
+};
+
 /** So that no test claims what another one left. */
 export const endOpenRuns = (database: TestDatabase): Promise<number> =>
   asAdmin(database, (admin) =>
@@ -266,9 +275,9 @@ export const noSignal = new AbortController().signal;
 const pollMs = 10;
 const patienceMs = 90_000;
 
-/** Ends after `patienceMs` with an error instead of a test that hangs. */
-export async function until<T>(look: () => Promise<T | undefined | false>, what = 'it'): Promise<T> {
-  const end = performance.now() + patienceMs;
+/** Ends after `withinMs` with an error instead of a test that hangs. */
+export async function until<T>(look: () => Promise<T | undefined | false>, what = 'it', withinMs = patienceMs): Promise<T> {
+  const end = performance.now() + withinMs;
   for (;;) {
     const found = await look();
     if (found !== undefined && found !== false) return found;

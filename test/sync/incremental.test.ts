@@ -101,7 +101,7 @@ describe('an incremental run', () => {
     const world = await loaded(25);
     world.erp.fields.push(field('note'));
     for (const { id, modifiedAt } of [...world.erp.records.values()]) world.erp.put(id, { note: `note ${id}` }, { modifiedAt });
-    const soon = { ...ctx, settings: { ...ctx.settings, sync: { ...ctx.settings.sync, metadataMaxAgeMs: 0 } } };
+    const soon = { ...ctx, settings: { ...ctx.settings, sync: { ...ctx.settings.sync, metadataMaxAgeMs: -1 } } };
     const id = await world.queue('incremental');
     await world.work(await world.claim(), undefined, soon);
     expect(await world.row(id)).toMatchObject({ status: 'succeeded', mode: 'full', counts: { updated: 25 } });

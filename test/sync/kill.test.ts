@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { readRunState } from '../../src/warehouse/run-row.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { asAdmin, endOpenRuns, memoryErp, type SyncWorld, syncWorld, until } from './fixture.ts';
+import { asAdmin, endOpenRuns, memoryErp, type SyncWorld, syncWorld, until, waitingFor } from './fixture.ts';
 
 const script = fileURLToPath(new URL('./worker-process.ts', import.meta.url));
 let database: TestDatabase;
@@ -74,12 +74,7 @@ describe('kill -9', () => {
     try {
       const worker = spawnWorker(45, 'nowhere');
       await until(async () => (await world.row(id)).status === 'publishing');
-      await asAdmin(database, (admin) =>
-        until(async () => {
-          const { rows } = await admin.raw("select from pg_stat_activity where wait_event_type = 'Lock' and query like '%record_state%'");
-          return rows.length > 0;
-        }),
-      );
+      await asAdmin(database, (admin) => until(async () => (await waitingFor(admin, 'record_state')).length > 0));
       await worker.kill();
     } finally {
       await holder.query('rollback');

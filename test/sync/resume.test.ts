@@ -3,13 +3,24 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { readRunState } from '../../src/warehouse/run-row.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { asAdmin, datedFields, endOpenRuns, field, memoryErp, type Operation, type SyncWorld, syncWorld, until } from './fixture.ts';
+import {
+  asAdmin,
+  datedFields,
+  endOpenRuns,
+  field,
+  memoryErp,
+  type Operation,
+  type SyncWorld,
+  syncWorld,
+  until,
+  waitingFor,
+} from './fixture.ts';
 
 let database: TestDatabase;
 let ctx: Ctx;
 beforeAll(async () => {
   database = await testDatabase();
-  const patient = { pageSize: 10, leaseMs: 60_000, renewMs: 30_000 };
+  const patient = { pageSize: 10, leaseMs: 600_000, renewMs: 300_000 };
   ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, ...patient } } };
 });
 afterEach(() => endOpenRuns(database));
@@ -48,6 +59,10 @@ const content = async (world: SyncWorld) =>
     ({ row }) => row,
   );
 
+const questions: readonly Operation[] = [
+  ...(['now', 'readPage', 'readPage', 'readPage', 'listIds', 'readByIds', 'scan', 'readByIds', 'deletedSince', 'readByIds'] as const),
+  ...(['count', 'scan', 'readByIds', 'scan', 'count', 'deletedSince'] as const),
+];
 let expected: string[] = [];
 let calls: Operation[] = [];
 const counts = { fetched: 29, inserted: 2, updated: 27, unchanged: 0, deleted: 2, rejected: 0 };
@@ -60,14 +75,12 @@ beforeAll(async () => {
 
 describe('an interrupted incremental run', () => {
   it('asks the ERP in the order of its steps', () => {
-    expect(calls).toEqual([
-      ...['now', 'readPage', 'readPage', 'readPage', 'listIds', 'readByIds', 'scan', 'readByIds', 'deletedSince', 'readByIds'],
-      ...['count', 'scan', 'readByIds', 'scan', 'count', 'deletedSince'],
-    ]);
+    expect(calls).toEqual(questions);
   });
 
-  it('goes on after a worker that is lost at any of its questions, and ends the same', async () => {
-    for (let n = 0; n < calls.length; n += 1) {
+  it.each(questions.map((operation, n): [number, Operation] => [n, operation]))(
+    'goes on after a worker that is lost at question %i, %s, and ends the same',
+    async (n) => {
       const world = await busy();
       const id = await world.queue('incremental');
       let left = n;
@@ -83,12 +96,11 @@ describe('an interrupted incremental run', () => {
       await standing;
       await world.expire(id);
       world.erp.onCall = () => undefined;
-      const run = await world.drive(id);
-      expect(run, `lost at ${n}, ${calls[n]}`).toMatchObject({ status: 'succeeded', mode: 'incremental', attempt: 2, counts });
+      expect(await world.drive(id)).toMatchObject({ status: 'succeeded', mode: 'incremental', attempt: 2, counts });
       expect(await content(world)).toEqual(expected);
       expect(await world.query(`select from ${world.schema}.staged_deletions`)).toEqual([]);
-    }
-  });
+    },
+  );
 
   it('a zombie worker writing after its lease: it changes nothing with what it still reads', async () => {
     const world = await busy();
@@ -128,9 +140,9 @@ describe('an interrupted incremental run', () => {
     expect(planned?.plan).toMatchObject({ mode: 'incremental', step: 'done', scanned: true, feed: 'available' });
     await asAdmin(database, async (admin) => {
       await until(async () => {
-        const { rows } = await admin.raw("select pid from pg_stat_activity where wait_event_type = 'Lock' and query like '%record_state%'");
-        for (const { pid } of rows) await admin.raw('select pg_terminate_backend(?)', [pid]);
-        return rows.length > 0;
+        const waiting = await waitingFor(admin, 'record_state');
+        for (const pid of waiting) await admin.raw('select pg_terminate_backend(?)', [pid]);
+        return waiting.length > 0;
       }, 'the lock');
     });
     await working;

@@ -5,13 +5,16 @@ import { openKeyring } from '../../src/core/keyring.ts';
 import { openLog } from '../../src/core/log.ts';
 import type { Settings } from '../../src/core/settings.ts';
 import { type Address, openDb } from '../../src/db/connect.ts';
-import { startScheduler } from '../../src/sync/scheduler.ts';
+import { type Scheduler, startScheduler } from '../../src/sync/scheduler.ts';
 import { memoryErp } from './fixture.ts';
 
 export type SlotOrder = { readonly address: Address; readonly settings: Settings; readonly at: string; readonly records: number };
-/** `stand`: from now on its ERP gives no page any more, and says so when it is asked. */
-export type ToSlots = { readonly at: string } | { readonly stand: true };
-export type FromSlots = { readonly ticked: number } | { readonly standing: true };
+/**
+ * `stand`: from now on its ERP gives no page any more, and says so when it is asked. `rest`: works on nothing until its clock is moved
+ * again, and says when it has nothing in hand.
+ */
+export type ToSlots = { readonly at: string } | { readonly stand: true } | { readonly rest: true };
+export type FromSlots = { readonly ticked: number } | { readonly standing: true } | { readonly resting: true };
 
 const order: SlotOrder = JSON.parse(process.argv[2] ?? '{}');
 let now = new Date(order.at);
@@ -36,13 +39,21 @@ const ctx: Ctx = {
   fetch: () => Promise.reject(new Error('not here')),
   keyring: openKeyring([{ id: 'test', bytes: Buffer.alloc(32) }]),
 };
-const scheduler = startScheduler(ctx, { openConnector: async () => erp.connector });
+const begin = (): Scheduler => startScheduler(ctx, { openConnector: async () => erp.connector });
+let scheduler: Scheduler | null = begin();
 process.on('disconnect', () => process.exit(0));
 process.on('message', async (message: ToSlots) => {
   if ('stand' in message) {
     stands = true;
     return;
   }
+  if ('rest' in message) {
+    await scheduler?.stop();
+    scheduler = null;
+    tell({ resting: true });
+    return;
+  }
   now = new Date(message.at);
+  scheduler ??= begin();
   tell({ ticked: await scheduler.tick() });
 });

@@ -7,7 +7,7 @@ import { renewMetadata } from '../../src/sync/connection.ts';
 import { buildWantedIndexes, indexesToBuild, rememberWantedIndexes } from '../../src/sync/index-jobs.ts';
 import { dropRetiredTables } from '../../src/warehouse/table.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { asAdmin, endOpenRuns, field, memoryErp, noSignal, type SyncWorld, syncWorld, until } from '../sync/fixture.ts';
+import { asAdmin, endOpenRuns, field, memoryErp, noSignal, type SyncWorld, syncWorld, until, waitingFor } from '../sync/fixture.ts';
 
 let database: TestDatabase;
 let ctx: Ctx;
@@ -49,12 +49,7 @@ async function heldBeforeGoingLive(world: SyncWorld, look: () => Promise<void>) 
   const ending = world.drive(id);
   try {
     await until(async () => (await world.row(id)).status === 'publishing', 'publishing');
-    await asAdmin(database, (admin) =>
-      until(async () => {
-        const { rows } = await admin.raw("select from pg_stat_activity where wait_event_type = 'Lock' and query like '%record_state%'");
-        return rows.length > 0;
-      }, 'the lock'),
-    );
+    await asAdmin(database, (admin) => until(async () => (await waitingFor(admin, 'record_state')).length > 0, 'the lock'));
     await look();
   } finally {
     await holder.query('rollback');

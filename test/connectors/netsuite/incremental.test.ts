@@ -83,7 +83,7 @@ async function openPlace(timeZone: string, dateFormat: string): Promise<Place> {
     client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
     client_assertion: assertion,
   };
-  const login = await fetch(tokenUrl, { method: 'POST', body: new URLSearchParams(form), signal: AbortSignal.timeout(10_000) });
+  const login = await fetch(tokenUrl, { method: 'POST', body: new URLSearchParams(form), signal: AbortSignal.timeout(60_000) });
   const { access_token: token } = (await login.json()) as { access_token: string };
   return {
     account,
@@ -93,7 +93,7 @@ async function openPlace(timeZone: string, dateFormat: string): Promise<Place> {
     async write(method, record, body) {
       const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
       const content = body === undefined ? {} : { body: JSON.stringify(body) };
-      const answer = await fetch(`${service}/record/v1/${record}`, { method, headers, signal: AbortSignal.timeout(10_000), ...content });
+      const answer = await fetch(`${service}/record/v1/${record}`, { method, headers, signal: AbortSignal.timeout(60_000), ...content });
       if (answer.status !== 204) throw new Error(`${method} ${record}: ${answer.status} ${await answer.text()}`);
       return answer.headers.get('location')?.split('/').at(-1) ?? '';
     },

@@ -12,6 +12,7 @@ import {
   json,
   metadataOf,
   movableClock,
+  nobody,
   openAt,
   realClock,
   rowsAnswer,
@@ -260,18 +261,18 @@ describe('answers that are errors', () => {
   ];
   it.each(answers)('%s', async (_name, answer, expected) => {
     wire.answer = answer;
-    const requestTimeoutMs = 'code' in expected && expected.code === 'TIMEOUT' ? 1_000 : 10_000;
+    const isImpatient = 'code' in expected && expected.code === 'TIMEOUT';
+    const requestTimeoutMs = isImpatient ? 1_000 : 60_000;
     const error = await failureOf(list(openAt(wire.url, { erp: { requestTimeoutMs, maxResponseBytes: 50_000 } })));
     expect(error).toMatchObject({ retryAfterMs: null, ...expected });
     expect(error.fix).toMatch(/\w{3,}.*\.$/);
-    expect(wire.seen).toHaveLength(1);
+    // Never asked twice; one that was given up may not have got there.
+    if (isImpatient) expect(wire.seen.length).toBeLessThanOrEqual(1);
+    else expect(wire.seen).toHaveLength(1);
   });
 
   it('nobody there', async () => {
-    const connector = openAt(wire.url);
-    await wire.stop();
-    expect(await failureOf(list(connector))).toMatchObject({ kind: 'down', code: 'HOST_UNREACHABLE' });
-    wire = await startWire();
+    expect(await failureOf(list(openAt(nobody)))).toMatchObject({ kind: 'down', code: 'HOST_UNREACHABLE' });
   });
 
   it('an address that may not be called', async () => {

@@ -12,6 +12,9 @@ import { openGuardedFetch, type Resolve } from '../../../src/core/guarded-fetch.
 import type { Settings } from '../../../src/core/settings.ts';
 import { testSettings } from '../../setup/database.ts';
 
+/** Where no one listens, whoever gets which port meanwhile. */
+export const nobody = 'http://127.0.0.1:1';
+
 export type Seen = {
   readonly method: string;
   readonly path: string;
@@ -68,8 +71,11 @@ export const invalidQuery = (detail: string): object =>
 const defaultLogin: Answer = (_seen, response) =>
   json(response, 200, { access_token: `token-${Math.random()}`, expires_in: 3600, token_type: 'Bearer' });
 
+/** Longer than the connector keeps idle connections, so that none is closed just as it is used. */
+export const keepAliveTimeout = 65_000;
+
 export async function startWire(): Promise<Wire> {
-  const server = createServer((request, response) => {
+  const server = createServer({ keepAliveTimeout }, (request, response) => {
     void (async () => {
       let body = '';
       for await (const chunk of request) body += String(chunk);
@@ -107,7 +113,7 @@ export const { privateKey: testKey } = generateKeyPairSync('ec', {
 
 export const settingsWith = (erp: Partial<Settings['erp']> = {}): Settings => ({
   ...testSettings,
-  erp: { allowedHosts: [], concurrency: 2, requestTimeoutMs: 5_000, maxResponseBytes: 5_000_000, ...erp },
+  erp: { allowedHosts: [], concurrency: 2, requestTimeoutMs: 60_000, maxResponseBytes: 5_000_000, ...erp },
 });
 
 /** Stands still until moved. */

@@ -10,6 +10,7 @@ import {
   asAdmin,
   type Caller,
   dropDatabase,
+  isLeft,
   makeFolder,
   makeIdentity,
   newDatabase,
@@ -188,6 +189,7 @@ describe('loading', () => {
       child.on('exit', (_code, by) => resolve(by));
     });
     expect(signal).toBe('SIGKILL');
+    await isLeft(database);
     expect(await hasLedger(database)).toBe(false);
     const account = await startOn(database, { dataFolder: small.folder });
     expect(await countTransactions()).toBe(1);

@@ -9,6 +9,7 @@ import { Client } from 'pg';
 import { inject } from 'vitest';
 import { makeCertificate } from '../../../src/core/certificate.ts';
 import { type NetsuiteAccount, type NetsuiteAccountOptions, startNetsuiteAccount } from '../../../src/demo/netsuite/account.ts';
+import { until } from '../../setup/until.ts';
 
 export const SLICE = path.resolve(import.meta.dirname, '../../../src/demo/data');
 export const ACCOUNT_ID = 'TSTDRV1234567';
@@ -62,6 +63,15 @@ export async function asAdmin<T>(database: string, work: (client: Client) => Pro
     await client.end();
   }
 }
+
+/** Resolves when the server has noticed that the process which ran the account is gone. */
+export const isLeft = (database: string): Promise<true> =>
+  asAdmin(inject('pg').database, (client) =>
+    until(async () => {
+      const { rows } = await client.query('SELECT 1 FROM pg_stat_activity WHERE datname = $1', [database]);
+      return rows.length === 0 || undefined;
+    }),
+  );
 
 export async function makeIdentity(account: NetsuiteAccount, keyType: 'ec-p256' | 'rsa-3072' = 'ec-p256'): Promise<Identity> {
   const { clientId } = await account.createIntegration('Portal Service');
