@@ -339,9 +339,9 @@ const isJson = (text: string): boolean => {
     return false;
   }
 };
-/** Headers of signed tokens, whosever they are. A sealed box may hold the same first letters by chance, and no JSON behind them. */
+/** Parts of signed tokens, whosever they are, as they read. A sealed box may hold the same first letters by chance, and no JSON behind them. */
 const tokensIn = (text: string): string[] =>
-  [...text.matchAll(/eyJ[\w-]{10,}(?=\.)/g)].map(([header]) => Buffer.from(header, 'base64url').toString()).filter(isJson);
+  [...text.matchAll(/eyJ[\w-]{10,}(?=\.)/g)].map(([part]) => Buffer.from(part, 'base64url').toString()).filter(isJson);
 /** Without the line breaks that PEM and logs put in between. */
 const flat = (text: string): string => text.replaceAll(/\s|\\+[nr]/g, '');
 /** The form of the secret that occurs in a flat text. */
@@ -399,7 +399,8 @@ describe('afterwards', () => {
 
   it('the search finds what is there, in each form', async () => {
     const planted = recognizable('planted');
-    expect(tokensIn('abceyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.')).toEqual(['{"alg":"none"}']);
+    expect(tokensIn('abceyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.')).toEqual(['{"alg":"none"}', '{"sub":"x"}']);
+    expect(tokensIn('test.AAeyJ0123456789abc.rest')).toEqual([]);
     for (const form of formsOf(planted)) {
       await inTransaction({ db: ctx.db, organizationId: organization.id }, (tx) =>
         tx('roles')
