@@ -59,14 +59,20 @@ async function hold(ctx: Ctx): Promise<Held> {
 const names = async (ctx: Ctx): Promise<string[]> =>
   (await getFrom(ctx)('/v1/things').expect(200)).body.data.map(({ name }: { name: string }) => name);
 
-/** Copies the database as it is; whoever is connected comes back by himself. */
+/**
+ * Copies the database as it is; whoever is connected comes back by himself. Not before the copy is there, though: what counts the use
+ * of keys looks at the database by itself, and nothing is copied while anyone is connected.
+ */
 async function saveDatabase(): Promise<string> {
   const name = `backup_${randomBytes(6).toString('hex')}`;
   const admin = openKnex(inject('pg'), null, 1);
+  const letIn = (allowed: boolean) => admin.raw(`alter database ${database.address.database} allow_connections ${allowed}`);
   try {
+    await letIn(false);
     await admin.raw('select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = ?', [database.address.database]);
     await admin.raw(`create database ${name} template ${database.address.database}`);
   } finally {
+    await letIn(true);
     await admin.destroy();
   }
   return name;

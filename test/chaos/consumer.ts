@@ -10,7 +10,7 @@ import { cellsSql, type View } from './warehouse-view.ts';
 type Change = { readonly id: string; readonly generation: string; readonly gone: boolean; readonly cells: readonly (string | null)[] };
 type Place = { readonly generation: string; readonly id: string };
 export type Consumer = {
-  /** Asks for the next page; says how many changes came. */
+  /** Asks for the next page, one at a time; says how many changes came. */
   poll(): Promise<number>;
   changes(): number;
   /** What is wrong with what was told, in words. */
@@ -44,24 +44,31 @@ export function openConsumer(pool: Pool, schema: string, recordType: string): Co
   const outOfOrder: string[] = [];
   let last: Place = { generation: '0', id: '-1' };
   let count = 0;
+  let asked: Promise<unknown> = Promise.resolve();
+
+  const readNext = async (): Promise<number> => {
+    const { changes, names } = await readAfter(pool, schema, recordType, last).catch((error: unknown) => {
+      // Not set up yet, a column that came in between, or a server that is away: next time.
+      if (sqlState(error) === undefined && !(error instanceof Error && /^(Connection terminated|Client has)/.test(error.message)))
+        throw error;
+      return { changes: [], names: [] };
+    });
+    for (const { id, generation, gone, cells } of changes) {
+      const isAfter = BigInt(generation) > BigInt(last.generation) || (generation === last.generation && BigInt(id) > BigInt(last.id));
+      if (!isAfter) outOfOrder.push(`${recordType}: change (${generation}, ${id}) came after (${last.generation}, ${last.id})`);
+      last = { generation, id };
+      if (gone) held.delete(id);
+      else held.set(id, { cells, columns: names });
+    }
+    count += changes.length;
+    return changes.length;
+  };
 
   return {
-    async poll() {
-      const { changes, names } = await readAfter(pool, schema, recordType, last).catch((error: unknown) => {
-        // Not set up yet, a column that came in between, or a server that is away: next time.
-        if (sqlState(error) === undefined && !(error instanceof Error && /^(Connection terminated|Client has)/.test(error.message)))
-          throw error;
-        return { changes: [], names: [] };
-      });
-      for (const { id, generation, gone, cells } of changes) {
-        const isAfter = BigInt(generation) > BigInt(last.generation) || (generation === last.generation && BigInt(id) > BigInt(last.id));
-        if (!isAfter) outOfOrder.push(`${recordType}: change (${generation}, ${id}) came after (${last.generation}, ${last.id})`);
-        last = { generation, id };
-        if (gone) held.delete(id);
-        else held.set(id, { cells, columns: names });
-      }
-      count += changes.length;
-      return changes.length;
+    poll() {
+      const next = asked.then(readNext);
+      asked = next.catch(() => undefined);
+      return next;
     },
     changes: () => count,
     problems(view) {

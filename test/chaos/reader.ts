@@ -65,6 +65,8 @@ type Seen = {
 /** The views of a record type by generation. */
 export type Generations = ReadonlyMap<RecordTypeName, ReadonlyMap<string, View>>;
 export type Reader = {
+  /** Every page once, from now on. */
+  lap(): Promise<void>;
   /** One more walk over everything, then no more. */
   finish(): Promise<void>;
   answers(): number;
@@ -157,6 +159,7 @@ export function startReader({ base, headers, recordTypes, pageSize }: ReaderOpti
   })();
 
   return {
+    lap: () => walk(pageSize),
     async finish() {
       done = true;
       await walking;

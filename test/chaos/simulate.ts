@@ -169,11 +169,15 @@ async function judgeFinal(scene: Scene, claims: ReadonlyMap<RecordTypeName, Clai
   }
 }
 
+async function catchUp(consumer: Consumer): Promise<void> {
+  while ((await consumer.poll()) > 0) {
+    // to the end
+  }
+}
+
 async function judgeConsumers(scene: Scene, consumers: ReadonlyMap<RecordTypeName, Consumer>): Promise<void> {
   for (const [recordType, consumer] of consumers) {
-    while ((await consumer.poll()) > 0) {
-      // to the end
-    }
+    await catchUp(consumer);
     const view = await readView(scene.world.ctx.db.data, scene.company.schema, recordType);
     if (view !== undefined) blame(scene, 'skipped', consumer.problems(view));
     scene.report.changes += consumer.changes();
@@ -229,6 +233,16 @@ async function finish(scene: Scene, reader: Reader | undefined, follow: ReturnTy
 
 async function play(stage: Omit<Stage, 'onChange'>, tamper: Tamper): Promise<void> {
   const versions = new Map<RecordTypeName, Truth[]>();
+  let reader: Reader | undefined;
+  /** Who is to notice has seen how it was before. */
+  const witnessed =
+    (bend: Tamper['beforeLastRun']): NonNullable<Tamper['beforeLastRun']> =>
+    async (world, company) => {
+      if (bend === undefined) return;
+      await reader?.lap();
+      for (const consumer of follow.consumers.values()) await catchUp(consumer);
+      await bend(world, company);
+    };
   const scene: Scene = {
     ...stage,
     onChange: () => noteTruth(scene),
@@ -237,13 +251,12 @@ async function play(stage: Omit<Stage, 'onChange'>, tamper: Tamper): Promise<voi
     },
     versions,
     generations: new Map(),
-    tamper,
+    tamper: { beforeLastRun: witnessed(tamper.beforeLastRun), beforeJudgement: witnessed(tamper.beforeJudgement) },
   };
   const actions = openActions(scene);
   const { plan, company } = stage;
   const follow = followAll(scene);
   const turns = makeTurns();
-  let reader: Reader | undefined;
   try {
     for (const [index, round] of plan.rounds.entries()) {
       stage.report.note(`round ${index + 1}`);

@@ -69,7 +69,7 @@ beforeAll(async () => {
   publishedText = (await read('/openapi/v1')).text;
   await mkdir(generated, { recursive: true });
   await Promise.all([generate('platform', JSON.stringify(describePlatform(server.url))), generate('public', publishedText)]);
-}, 120_000);
+});
 afterAll(async () => {
   await server.stop();
   await database.close();
@@ -128,7 +128,7 @@ describe('a typed client of a published version', () => {
       missing: { status: 404, code: 'NOT_FOUND' },
       unknownField: true,
     });
-  }, 90_000);
+  });
 
   it.each([
     ['/v1/invoices?status=open&sort=total&order=desc&pageSize=2', '/v1/invoices', 200],

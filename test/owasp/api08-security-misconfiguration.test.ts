@@ -28,7 +28,7 @@ beforeAll(async () => {
   await publishVersion(ctx, organization.id);
   ({ secret } = await makeKey(ctx, organization.id, { permissions: ['write'] }));
   const readiness = async () => ({ ready: true, checks: { database: 'ok' } });
-  server = createServer(answerProbes(readiness, ctx.log, createApp(ctx)));
+  server = createServer({ keepAliveTimeout: 0 }, answerProbes(readiness, ctx.log, createApp(ctx)));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 });
@@ -188,7 +188,7 @@ describe('what operators see', () => {
       figures: async () => undefined,
     });
     const app = createApp({ ...database.ctx, log: openLog('silent') }, { onServed: metrics.onServed });
-    const counted = createServer(app);
+    const counted = createServer({ keepAliveTimeout: 0 }, app);
     await new Promise<void>((resolve) => counted.listen(0, '127.0.0.1', resolve));
     const at = `http://127.0.0.1:${(counted.address() as AddressInfo).port}`;
     await fetch(`${at}/api/public/v1/invoices/1?number=marked`, { headers: keyed() });

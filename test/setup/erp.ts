@@ -25,7 +25,10 @@ export type Erp = {
 };
 
 /** On the shipped slice unless another folder of that format is given. */
-export async function startErp(folder = dataFolder, options: Pick<NetsuiteAccountOptions, 'replayFrom' | 'switches'> = {}): Promise<Erp> {
+export async function startErp(
+  folder = dataFolder,
+  options: Pick<NetsuiteAccountOptions, 'port' | 'replayFrom' | 'switches'> = {},
+): Promise<Erp> {
   const admin = inject('pg');
   const database = `erp_${randomBytes(6).toString('hex')}`;
   const account = await startNetsuiteAccount({ admin, database, dataFolder: folder, accountId, ...options });

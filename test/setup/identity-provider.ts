@@ -30,12 +30,14 @@ type Options = {
   readonly settings?: Partial<Settings>;
   /** What the service calls itself; where it listens unless told otherwise. */
   readonly publicUrl?: string;
+  /** Of the provider; any free one unless told. */
+  readonly providerPort?: number;
 };
 
-export async function startSignInSite({ ctx, people, settings = {}, publicUrl }: Options): Promise<SignInSite> {
+export async function startSignInSite({ ctx, people, settings = {}, publicUrl, providerPort = 0 }: Options): Promise<SignInSite> {
   const secrets = await makeSecrets();
   const provider = await startIdentityProvider({
-    port: 0,
+    port: providerPort,
     people,
     agentFor: people[0]?.id ?? '',
     secrets,
