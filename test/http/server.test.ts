@@ -6,9 +6,11 @@ import express from 'express';
 import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
+import { lingerMs } from '../../src/http/connections.ts';
 import { errorHandler, unknownAddress } from '../../src/http/errors.ts';
 import { checkHeaders, requestLog } from '../../src/http/request-log.ts';
 import { openServer, serveBy } from '../../src/http/server.ts';
+import { until } from '../setup/until.ts';
 
 let server: Server;
 /** The same, which waits for no request. */
@@ -152,6 +154,22 @@ describe('a request that Node refuses', () => {
     const answers = answersOf(await told);
     expect(answers.map(({ status }) => status)).toEqual([200, 400]);
     expect(answers[0]?.body).toEqual({ slow: true });
+  });
+
+  it('goes on being read for a while: a connection that is closed on unread bytes would be reset, and the answer lost with it', async () => {
+    const begunMs = performance.now();
+    const accepted = once(server, 'connection');
+    const socket = connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', allowHalfOpen: true });
+    socket.on('error', () => undefined);
+    const ended = once(socket.resume(), 'end');
+    socket.write('nonsense\r\n\r\n');
+    const [held] = (await accepted) as [Socket];
+    await ended;
+    const before = held.bytesRead;
+    socket.write('more nonsense\r\n\r\n');
+    await until(async () => (held.bytesRead > before || held.destroyed ? true : undefined));
+    expect(held.destroyed && performance.now() - begunMs < lingerMs).toBe(false);
+    socket.destroy();
   });
 
   it('after an answer that never ends breaks nothing into it', async () => {

@@ -244,7 +244,7 @@ describe('a caller', () => {
     const slow = await ask(await serve({ slowMs: 100, slowestBytesPerSecond: 1_000_000_000 }));
     await until(async () => (logged('an export was cut off').length === 1 ? true : undefined));
     expect(endsCleanly(await rest(slow.socket))).toBe(false);
-    const long = await ask(await serve({ limitMs: 2_000 }));
+    const long = await ask(await serve({ limitMs: 4_000 }));
     await until(async () => (logged('an export was cut off').length === 2 ? true : undefined));
     expect(endsCleanly(await rest(long.socket))).toBe(false);
     expect(logged('an export was cut off').map(({ reason }) => reason)).toEqual(['slow caller', 'time limit']);
