@@ -15,7 +15,7 @@ export const violates = (error: unknown, constraint: string): boolean => {
 
 /** PostgreSQL's codes for "not now": no connection, too many, no room, shutting down, cancelled by a timeout, a lost race for locks. */
 const notNow =
-  /^(08|53|57)|^(40001|40P01|55P03)$|^(ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|ETIMEDOUT|EAGAIN|E(HOST|NET)(UNREACH|DOWN)|ENOTFOUND|EAI_AGAIN)$/;
+  /^(08|53|57)|^(25P03|40001|40P01|55P03)$|^(ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|ETIMEDOUT|EAGAIN|E(HOST|NET)(UNREACH|DOWN)|ENOTFOUND|EAI_AGAIN)$/;
 /** `timeout expired`: the server took the connection and said nothing. */
 const lostConnection =
   /^timeout expired$|timeout exceeded when trying to connect|Timeout acquiring a connection|Connection terminated|connection error and is not queryable/;

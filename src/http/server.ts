@@ -104,9 +104,10 @@ export function openServer(log: Log, messages: Partial<Messages> = {}, given: Pa
   server.on('request', note);
   server.on('checkExpectation', note);
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-    // What else comes on such a connection can be read no better.
+    if (error.code === 'ECONNRESET') return void socket.destroy();
+    // What else comes on such a connection can be read no better, and must not cost its caller the answer that is on its way.
     if (refused.has(socket)) return;
+    if (!socket.writable) return void socket.destroy();
     refused.add(socket);
     const before = connections.get(socket)?.last;
     const refuseRest = (requestId: string = randomUUID()): void => {

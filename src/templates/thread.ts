@@ -23,20 +23,31 @@ const usual: ThreadOptions = {
 
 const codeOf = (error: unknown): string | undefined => (error as { code?: string }).code;
 
-/** Waits for the next message; whatever else comes is a rejection. */
+/** Looks and not time, so that a process that stood still itself blames no template. */
+const looksPerDeadline = 10;
+
+/** Waits for the next message; whatever else comes is a rejection. What lies ready is heard, though the news of an end may come before it. */
 function nextMessage(worker: Worker, deadlineMs: number | null, ask: () => void): Promise<unknown> {
   return new Promise<unknown>((resolve, reject) => {
-    const timer = deadlineMs === null ? undefined : setTimeout(() => settle(() => resolve('too_slow')), deadlineMs);
+    let failure: unknown;
+    let looks = 0;
+    const look = (): void => {
+      looks += 1;
+      if (looks >= looksPerDeadline) setImmediate(() => settle(() => resolve('too_slow')));
+    };
+    const looking = deadlineMs === null ? undefined : setInterval(look, deadlineMs / looksPerDeadline);
+    const fail = (error: unknown): void => {
+      failure ??= error;
+      setImmediate(() => settle(() => (codeOf(failure) === 'ERR_WORKER_OUT_OF_MEMORY' ? resolve('too_much_work') : reject(failure))));
+    };
     const onMessage = (message: unknown) => settle(() => resolve(message));
-    const onError = (error: unknown) =>
-      settle(() => (codeOf(error) === 'ERR_WORKER_OUT_OF_MEMORY' ? resolve('too_much_work') : reject(error)));
-    const onExit = () => settle(() => reject(new Error('the template thread ended')));
+    const onExit = () => fail(new Error('the template thread ended'));
     function settle(outcome: () => void): void {
-      clearTimeout(timer);
-      worker.off('message', onMessage).off('error', onError).off('exit', onExit);
+      clearInterval(looking);
+      worker.off('message', onMessage).off('error', fail).off('exit', onExit);
       outcome();
     }
-    worker.once('message', onMessage).once('error', onError).once('exit', onExit);
+    worker.once('message', onMessage).once('error', fail).once('exit', onExit);
     ask();
   });
 }

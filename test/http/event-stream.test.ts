@@ -29,13 +29,13 @@ afterEach(async () => {
 });
 afterAll(() => database.close());
 
-async function begin(options: StreamOptions = quiet): Promise<{ url: string; port: number }> {
+async function begin(options: StreamOptions = quiet): Promise<Pick<Awaited<ReturnType<typeof serve>>, 'url' | 'port' | 'open'>> {
   world = await syncWorld(database.ctx);
   world.erp.put(1);
   key = await makeKey(database.ctx, world.organizationId);
   const site = await serve(createApp(database.ctx, { streams: options }));
   closing.push(site.stop);
-  return { url: `${site.url}${base}`, port: site.port };
+  return { ...site, url: `${site.url}${base}` };
 }
 async function follow(url: string, runId: string, headers: Record<string, string> = {}): Promise<OpenStream> {
   const stream = await openStream(`${url}/sync-runs/${runId}/events`, { authorization: `Bearer ${key.secret}`, ...headers });
@@ -252,7 +252,7 @@ describe('a stream ends', () => {
   });
 
   it('when its client does not read', async () => {
-    const { url, port } = await begin({ ...quiet, stallMs: 100 });
+    const { url, port, open } = await begin({ ...quiet, stallMs: 100 });
     const runId = await world.queue();
     await asAdmin(database, (admin) =>
       admin.raw(
@@ -263,10 +263,12 @@ describe('a stream ends', () => {
     );
     const socket = connect(port, '127.0.0.1');
     closing.push(() => socket.destroy());
-    socket.pause();
+    // It takes the beginning, and nothing after that.
+    const begun = once(socket, 'data').then(() => socket.pause());
     const path = new URL(`${url}/sync-runs/${runId}/events`).pathname;
     socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nAuthorization: Bearer ${key.secret}\r\n\r\n`);
-    await until(async () => (await listening()).length === 1);
+    await begun;
+    await until(async () => (await open()) === 0);
     await until(async () => (await listening()).length === 0);
     socket.resume();
     await once(socket, 'close');

@@ -6,18 +6,21 @@ import express from 'express';
 import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
+import { lingerMs } from '../../src/http/connections.ts';
 import { errorHandler, unknownAddress } from '../../src/http/errors.ts';
 import { checkHeaders, requestLog } from '../../src/http/request-log.ts';
 import { openServer, serveBy } from '../../src/http/server.ts';
+import { until } from '../setup/until.ts';
 
 let server: Server;
+/** The same, which waits for no request. */
+let hasty: Server;
 const lines: string[] = [];
 /** Called when the slow address is asked; it answers when the promise resolves. */
 let onSlow: () => Promise<void>;
 
 beforeAll(async () => {
   const log = pino({}, { write: (line: string) => lines.push(line) });
-  server = openServer(log, {}, { keepAliveTimeout: 5_000, headersTimeout: 300, requestTimeout: 300, connectionsCheckingInterval: 50 });
   const app = express();
   app.use(requestLog(log, systemClock), checkHeaders);
   app.get('/slow', async (_req, res) => {
@@ -30,28 +33,35 @@ beforeAll(async () => {
   app.post('/body', express.json(), (req, res) => void res.json(req.body));
   app.use(unknownAddress);
   app.use(errorHandler(log));
-  serveBy(server, app);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  // Whoever sends all that he means to send has all the time of the world for it.
+  const patient = { keepAliveTimeout: 120_000, headersTimeout: 120_000, requestTimeout: 120_000 };
+  server = openServer(log, {}, patient);
+  hasty = openServer(log, {}, { headersTimeout: 300, requestTimeout: 300, connectionsCheckingInterval: 50 });
+  for (const each of [server, hasty]) {
+    serveBy(each, app);
+    each.listen(0, '127.0.0.1');
+    await once(each, 'listening');
+  }
 });
-afterAll(() => server.close());
+afterAll(() => {
+  for (const each of [server, hasty]) each.close();
+});
 
-function open(): Socket {
-  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+function open(by = server): Socket {
+  const socket = connect((by.address() as AddressInfo).port, '127.0.0.1');
   socket.on('error', () => undefined);
   return socket;
 }
 
-/** All that comes back until the connection ends. */
+/** All that comes back until the connection is over, by an end or, where the server left something unread, by a reset after it. */
 async function rest(socket: Socket): Promise<string> {
   const chunks: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-  await once(socket, 'end');
-  socket.destroy();
+  await new Promise((resolve) => socket.once('close', resolve));
   return Buffer.concat(chunks).toString();
 }
-const say = (text: string): Promise<string> => {
-  const socket = open();
+const say = (text: string, to = server): Promise<string> => {
+  const socket = open(to);
   socket.write(text);
   return rest(socket);
 };
@@ -95,7 +105,7 @@ describe('a request that Node refuses', () => {
       'malformed_request',
     ],
   ])('for %s: the error body and a request id, which the log knows', async (_what, text, status, code) => {
-    const answers = answersOf(await say(text));
+    const answers = answersOf(await say(text, status === 408 ? hasty : server));
     expect(answers.map((answer) => [answer.status, answer.body.error.code, answer.body.error.details[0]?.code])).toEqual([
       [status, 'BAD_REQUEST', code],
     ]);
@@ -146,16 +156,29 @@ describe('a request that Node refuses', () => {
     expect(answers[0]?.body).toEqual({ slow: true });
   });
 
+  it('goes on being read for a while: a connection that is closed on unread bytes would be reset, and the answer lost with it', async () => {
+    const begunMs = performance.now();
+    const accepted = once(server, 'connection');
+    const socket = connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', allowHalfOpen: true });
+    socket.on('error', () => undefined);
+    const ended = once(socket.resume(), 'end');
+    socket.write('nonsense\r\n\r\n');
+    const [held] = (await accepted) as [Socket];
+    await ended;
+    const before = held.bytesRead;
+    socket.write('more nonsense\r\n\r\n');
+    await until(async () => (held.bytesRead > before || held.destroyed ? true : undefined));
+    expect(held.destroyed && performance.now() - begunMs < lingerMs).toBe(false);
+    socket.destroy();
+  });
+
   it('after an answer that never ends breaks nothing into it', async () => {
     const socket = open();
     socket.write('GET /begun HTTP/1.1\r\nHost: x\r\n\r\n');
     const [first] = (await once(socket, 'data')) as [Buffer];
     expect(first.toString()).toContain('begun');
-    const more: Buffer[] = [];
-    socket.on('data', (chunk: Buffer) => more.push(chunk));
     socket.write('nonsense\r\n\r\n');
     socket.end();
-    await once(socket, 'close');
-    expect(Buffer.concat(more).toString()).toBe('');
+    expect(await rest(socket)).toBe('');
   });
 });

@@ -16,10 +16,11 @@ beforeAll(async () => {
   database = await testDatabase();
   const { id } = await makeOrganization(database.ctx);
   key = (await makeKey(database.ctx, id, { permissions: ['write'] })).secret;
-  server = createServer(createApp(database.ctx)).listen(0, '127.0.0.1');
+  server = createServer({ keepAliveTimeout: 0 }, createApp(database.ctx)).listen(0, '127.0.0.1');
   await once(server, 'listening');
 });
 afterAll(async () => {
+  server.closeAllConnections();
   server.close();
   await database.close();
 });

@@ -139,7 +139,7 @@ describe('messages', () => {
 
 describe('without an identity provider', () => {
   it('keys alone open it; the budget is that of the management interface, and each message of a batch counts', async () => {
-    const server = createServer();
+    const server = createServer({ keepAliveTimeout: 0 });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const app = createApp({ ...site.ctx, settings: { ...site.ctx.settings, publicUrl: origin, oidc: null, rateLimitPerMinute: 6 } });

@@ -2,10 +2,11 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
+import type { Pool } from 'pg';
 import pino from 'pino';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { Settings } from '../../src/core/settings.ts';
-import { openKnex } from '../../src/db/connect.ts';
+import { openDb, openKnex } from '../../src/db/connect.ts';
 import { openUsage, type Usage } from '../../src/public/index.ts';
 import { openPace } from '../../src/public/pace.ts';
 import { openTurns } from '../../src/public/turns.ts';
@@ -43,8 +44,8 @@ async function fill(): Promise<string> {
 }
 
 beforeAll(async () => {
-  // A list that waits for anything longer than this is answered 503.
-  database = await testDatabase({ settings: { readTimeoutMs: 1_000 } });
+  // A list that waits for the caller of an export is answered 503 then, and nothing else lasts that long.
+  database = await testDatabase({ settings: { readTimeoutMs: 30_000 } });
   admin = openKnex(database.address, null, 2);
   usage = openUsage(database.ctx, { flushEveryMs: 3_600_000 });
   const { id } = await makeOrganization(database.ctx);
@@ -65,11 +66,14 @@ afterAll(async () => {
   await database.close();
 });
 
-async function serve(exports: Partial<Settings['exports']> = {}): Promise<number> {
+type Changed = { readonly trustMs?: number; readonly data?: Pool };
+
+async function serve(exports: Partial<Settings['exports']> = {}, changed: Changed = {}): Promise<number> {
   const { ctx } = database;
+  const { trustMs = ctx.settings.trustMs, data = ctx.db.data } = changed;
   const log = pino({}, { write: (line: string) => lines.push(line) });
-  const settings = { ...ctx.settings, exports: { ...ctx.settings.exports, ...exports } };
-  const server = publicApp({ ...ctx, log, settings }, usage).listen(0, '127.0.0.1');
+  const settings = { ...ctx.settings, trustMs, exports: { ...ctx.settings.exports, ...exports } };
+  const server = publicApp({ ...ctx, db: { ...ctx.db, data }, log, settings }, usage).listen(0, '127.0.0.1');
   servers.push(server);
   await once(server, 'listening');
   return (server.address() as AddressInfo).port;
@@ -152,9 +156,8 @@ describe('a caller', () => {
   });
 
   it('who left before it was known what he wants takes no turn and no place among those who wait', async () => {
-    const port = await serve({ running: 1, waiting: 1 });
+    const port = await serve({ running: 1, waiting: 1 }, { trustMs: 0 });
     const held = await ask(port);
-    await new Promise((resolve) => setTimeout(resolve, database.ctx.settings.trustMs + 100));
     const holder = await admin.transaction();
     await holder.raw('lock table api_keys in access exclusive mode');
     const gone = send(port, '?fields=number');
@@ -165,7 +168,9 @@ describe('a caller', () => {
     gone.destroy();
     await until(async () => (logged('request').length > 0 ? true : undefined));
     await holder.rollback();
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    // Whoever comes now and goes the same way is known later than the one who left.
+    const headers = { authorization: `Bearer ${caller.secret}`, 'x-tenant-id': caller.organizationId };
+    expect((await fetch(`http://127.0.0.1:${port}/api/public/v1/invoices?pageSize=1`, { headers })).status).toBe(200);
     const next = ask(port);
     await new Promise((resolve) => setTimeout(resolve, 200));
     held.socket.destroy();
@@ -174,21 +179,34 @@ describe('a caller', () => {
   });
 
   it('whose records are still counted holds no list up, and takes none with him when he leaves', async () => {
-    const port = await serve();
+    const { ctx, address } = database;
+    const hurried = openDb(address, address, { control: 1, data: 1 }, 400);
+    onTestFinished(() => hurried.close());
+    let current = hurried.data;
+    const data = new Proxy(ctx.db.data, {
+      get: (_, name) => {
+        const held: unknown = Reflect.get(current, name, current);
+        return typeof held === 'function' ? held.bind(current) : held;
+      },
+    });
+    const port = await serve({}, { data });
     const holder = await admin.transaction();
     await holder.raw(`lock table ${schema}.${table} in access exclusive mode`);
     const leaving = send(port, '?number=counted');
-    await until(async () => {
-      const waiting = await admin.raw("select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like 'select count(%'");
-      return waiting.rows.length > 0 ? true : undefined;
-    });
+    const waiting = async (like: string): Promise<number> => {
+      const text = "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like ?";
+      return (await admin.raw<{ rows: unknown[] }>(text, [like])).rows.length;
+    };
+    const counting = (wanted: number) => until(async () => ((await waiting('select count(%')) === wanted ? true : undefined));
+    await counting(1);
     const headers = { authorization: `Bearer ${caller.secret}`, 'x-tenant-id': caller.organizationId };
     const asList = () => fetch(`http://127.0.0.1:${port}/api/public/v1/invoices?number=counted`, { headers });
     expect((await asList()).status).toBe(503);
+    current = ctx.db.data;
     const list = asList();
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await until(async () => ((await waiting('%row_to_json%')) === 1 ? true : undefined));
     leaving.destroy();
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await counting(0);
     await holder.rollback();
     expect((await list).status).toBe(200);
   });
@@ -226,7 +244,7 @@ describe('a caller', () => {
     const slow = await ask(await serve({ slowMs: 100, slowestBytesPerSecond: 1_000_000_000 }));
     await until(async () => (logged('an export was cut off').length === 1 ? true : undefined));
     expect(endsCleanly(await rest(slow.socket))).toBe(false);
-    const long = await ask(await serve({ limitMs: 300 }));
+    const long = await ask(await serve({ limitMs: 4_000 }));
     await until(async () => (logged('an export was cut off').length === 2 ? true : undefined));
     expect(endsCleanly(await rest(long.socket))).toBe(false);
     expect(logged('an export was cut off').map(({ reason }) => reason)).toEqual(['slow caller', 'time limit']);
@@ -305,9 +323,12 @@ describe('while an export stalls', () => {
     const get = callerOf(publicApp(database.ctx), reader);
     const changes = (await get('/v1/things/changes?limit=1').expect(200)).body.next;
     const generations: number[] = [];
+    const look = async () =>
+      generations.push(Number((await get('/v1/things?pageSize=1&fields=id').expect(200)).headers['x-data-generation']));
+    await look();
     let syncing = true;
     const reading = (async () => {
-      while (syncing) generations.push(Number((await get('/v1/things?pageSize=1&fields=id').expect(200)).headers['x-data-generation']));
+      while (syncing) await look();
     })();
     const run = await world.sync();
     expect(run).toMatchObject({ status: 'succeeded', generation: '2' });
@@ -341,7 +362,7 @@ describe('while an export stalls', () => {
     expect(endsCleanly(await rest(socket))).toBe(false);
     const another = await ask(await serve());
     await stalled(1);
-    await database.ctx.db.control.raw(`begin; set local lock_timeout = '10s'; alter table ${schema}.${table} drop column f_new; commit`);
+    await database.ctx.db.control.raw(`begin; set local lock_timeout = '60s'; alter table ${schema}.${table} drop column f_new; commit`);
     expect(endsCleanly(await rest(another.socket))).toBe(false);
   });
 });

@@ -141,7 +141,7 @@ describe('the whole application', () => {
   it('gives every answer the same first headers, once, whoever writes it', async () => {
     const messages = openMessages();
     const app = createApp(ctx, { messages });
-    const server = createServer(messages, app).listen(0, '127.0.0.1');
+    const server = createServer({ ...messages, keepAliveTimeout: 120_000 }, app).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const caller = { authorization: String(get('/').get('authorization')), 'x-tenant-id': organizationId };
     try {

@@ -33,7 +33,8 @@ let records: Records;
 let table: string;
 
 beforeAll(async () => {
-  database = await testDatabase();
+  // Whoever waits for a lock here waits until the test gives it back.
+  database = await testDatabase({ settings: { readTimeoutMs: 60_000 } });
   tenant = { ...database.ctx, organizationId: (await makeOrganization(database.ctx)).id };
   table = await loadInvoices(database.ctx, tenant.organizationId, rows);
   records = openRecords(database.ctx);

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../src/core/id.ts';
+import { openServer, serveBy } from '../../src/http/server.ts';
 import { makeApiKey } from '../../src/identity/api-key.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
@@ -356,7 +357,9 @@ describe('400 for parameters', () => {
   });
 
   it('refuses raw bytes in the address, and takes a whole address as a proxy sends it', async () => {
-    const server = app.listen(0, '127.0.0.1');
+    const server = openServer(database.ctx.log);
+    serveBy(server, app);
+    server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
     const statusOf = async (target: Buffer | string): Promise<string> => {

@@ -71,13 +71,22 @@ export async function openStream(url: string, headers: Record<string, string>, b
   return { response, refused, comments, next, until, rest, close: () => abort.abort() };
 }
 
-export async function serve(app: Express): Promise<{ url: string; port: number; stop(): Promise<void> }> {
+type Served = {
+  readonly url: string;
+  readonly port: number;
+  /** Connections that are open at this end. */
+  open(): Promise<number>;
+  stop(): Promise<void>;
+};
+
+export async function serve(app: Express): Promise<Served> {
   const server = createServer({ keepAliveTimeout: 0 }, app);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}`,
     port,
+    open: () => new Promise((resolve) => server.getConnections((_problem, count) => resolve(count))),
     stop: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

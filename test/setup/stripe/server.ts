@@ -58,7 +58,7 @@ export async function startStripe({ clock = systemClock }: { readonly clock?: Cl
   const secrets = { secretKey: `sk_test_${randomBytes(12).toString('hex')}`, webhookSecret: `whsec_${randomBytes(12).toString('hex')}` };
   const { promise: stalled, resolve: stall } = Promise.withResolvers<void>();
   const kept = new Map<string, Kept>();
-  const server = createServer((req, res) => void serve(req, res));
+  const server = createServer({ keepAliveTimeout: 0 }, (req, res) => void serve(req, res));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
