@@ -66,7 +66,15 @@ const enqueue = (mail: Partial<NewMail> = {}, work: (tx: Tx) => Promise<unknown>
     return id;
   });
 
-type Row = { status: string; attempts: number; last_error: string | null; body: string | null; sent_at: Date | null; message_id: string };
+type Row = {
+  status: string;
+  attempts: number;
+  last_error: string | null;
+  body: string | null;
+  sent_at: Date | null;
+  message_id: string;
+  lease_until: Date | null;
+};
 const row = (id: string): Promise<Row> => inTransaction(tenant(), (tx) => tx('outgoing_mails').where({ id }).first());
 const statusIs = (id: string, status: string): Promise<Row> =>
   until(async () => {
@@ -247,10 +255,14 @@ describe('several senders', () => {
   it('leave a mail alone whose sender is slow but alive', async () => {
     const slow = await script({ DATA: 'stall' });
     const id = await enqueue();
-    start(tenant(slow.url), { ...quick, leaseMs: 2_000, limits: { ...limits, envelopeMs: 3_000 }, waitsMs: [60_000] });
-    await until(async () => (slow.commands.some((line) => line.startsWith('DATA')) ? true : undefined));
+    start(tenant(slow.url), { ...quick, leaseMs: 9_000, waitsMs: [60_000] });
+    await slow.stalled;
+    const { lease_until: firstEnd } = await row(id);
     start();
-    const waiting = await until(async () => ((await row(id)).status === 'queued' ? row(id) : undefined));
+    // Whoever is alive has it for longer and longer, so that the others never find its lease over.
+    await until(async () => (Number((await row(id)).lease_until) > Number(firstEnd) ? true : undefined));
+    slow.hangUp();
+    const waiting = await statusIs(id, 'queued');
     expect([waiting.attempts, server.delivered]).toEqual([1, []]);
   });
 
