@@ -319,8 +319,8 @@ describe('a sender that stops', () => {
   it('hands a mail back that had not left, as if nobody had claimed it', async () => {
     const slow = await script({ RCPT: 'stall' });
     const id = await enqueue();
-    const sender = start(tenant(slow.url), { ...quick, limits: { ...limits, envelopeMs: 9_000 } });
-    await until(async () => (slow.commands.some((line) => line.startsWith('RCPT')) ? true : undefined));
+    const sender = start(tenant(slow.url));
+    await slow.stalled;
     await sender.stop();
     expect(await row(id)).toMatchObject({ status: 'queued', attempts: 0 });
     start();
@@ -339,8 +339,7 @@ describe('a sender that is killed', () => {
   async function startProcess(smtpUrl: string): Promise<ChildProcess> {
     const file = path.join(folder, `${newId()}.json`);
     const { settings } = tenant(smtpUrl);
-    const options = { ...quick, limits: { ...limits, envelopeMs: 15_000, dataMs: 15_000 } };
-    await writeFile(file, JSON.stringify({ address: database.address, key: key.toString('base64'), settings, options }));
+    await writeFile(file, JSON.stringify({ address: database.address, key: key.toString('base64'), settings, options: quick }));
     const child = fork(fileURLToPath(new URL('./worker-process.ts', import.meta.url)), [file], { stdio: 'inherit' });
     children.push(child);
     return child;
@@ -350,7 +349,7 @@ describe('a sender that is killed', () => {
     const slow = await script({ DATA: 'stall' });
     const id = await enqueue();
     const child = await startProcess(slow.url);
-    await until(async () => (slow.commands.some((line) => line.startsWith('DATA')) ? true : undefined));
+    await slow.stalled;
     child.kill('SIGKILL');
     await once(child, 'exit');
     await change(id, { lease_until: new Date(0) });
@@ -363,7 +362,7 @@ describe('a sender that is killed', () => {
     const slow = await script({ 'end of data': 'stall' });
     const id = await enqueue();
     const child = await startProcess(slow.url);
-    await until(async () => (slow.messages.length > 0 ? true : undefined));
+    await slow.stalled;
     child.kill('SIGKILL');
     await once(child, 'exit');
     await change(id, { lease_until: new Date(0) });
