@@ -36,7 +36,8 @@ const headerOf = (address: string, name: string): string | undefined =>
 
 /** Does what happens in one process until nothing is due any more, and ends it. */
 async function work(options: RunnerOptions = {}): Promise<void> {
-  const runner = world.run(options);
+  // It looks when it is told to: of its own it might look again when a wait is over.
+  const runner = world.run({ pollMs: 60 * minuteMs, ...options });
   await runner.tick();
   await runner.stop();
 }
