@@ -66,7 +66,15 @@ const enqueue = (mail: Partial<NewMail> = {}, work: (tx: Tx) => Promise<unknown>
     return id;
   });
 
-type Row = { status: string; attempts: number; last_error: string | null; body: string | null; sent_at: Date | null; message_id: string };
+type Row = {
+  status: string;
+  attempts: number;
+  last_error: string | null;
+  body: string | null;
+  sent_at: Date | null;
+  message_id: string;
+  lease_until: Date | null;
+};
 const row = (id: string): Promise<Row> => inTransaction(tenant(), (tx) => tx('outgoing_mails').where({ id }).first());
 const statusIs = (id: string, status: string): Promise<Row> =>
   until(async () => {
@@ -247,10 +255,14 @@ describe('several senders', () => {
   it('leave a mail alone whose sender is slow but alive', async () => {
     const slow = await script({ DATA: 'stall' });
     const id = await enqueue();
-    start(tenant(slow.url), { ...quick, leaseMs: 2_000, limits: { ...limits, envelopeMs: 3_000 }, waitsMs: [60_000] });
-    await until(async () => (slow.commands.some((line) => line.startsWith('DATA')) ? true : undefined));
+    start(tenant(slow.url), { ...quick, leaseMs: 9_000, waitsMs: [60_000] });
+    await slow.stalled;
+    const { lease_until: firstEnd } = await row(id);
     start();
-    const waiting = await until(async () => ((await row(id)).status === 'queued' ? row(id) : undefined));
+    // Whoever is alive has it for longer and longer, so that the others never find its lease over.
+    await until(async () => (Number((await row(id)).lease_until) > Number(firstEnd) ? true : undefined));
+    slow.hangUp();
+    const waiting = await statusIs(id, 'queued');
     expect([waiting.attempts, server.delivered]).toEqual([1, []]);
   });
 
@@ -307,8 +319,8 @@ describe('a sender that stops', () => {
   it('hands a mail back that had not left, as if nobody had claimed it', async () => {
     const slow = await script({ RCPT: 'stall' });
     const id = await enqueue();
-    const sender = start(tenant(slow.url), { ...quick, limits: { ...limits, envelopeMs: 9_000 } });
-    await until(async () => (slow.commands.some((line) => line.startsWith('RCPT')) ? true : undefined));
+    const sender = start(tenant(slow.url));
+    await slow.stalled;
     await sender.stop();
     expect(await row(id)).toMatchObject({ status: 'queued', attempts: 0 });
     start();
@@ -327,8 +339,7 @@ describe('a sender that is killed', () => {
   async function startProcess(smtpUrl: string): Promise<ChildProcess> {
     const file = path.join(folder, `${newId()}.json`);
     const { settings } = tenant(smtpUrl);
-    const options = { ...quick, limits: { ...limits, envelopeMs: 15_000, dataMs: 15_000 } };
-    await writeFile(file, JSON.stringify({ address: database.address, key: key.toString('base64'), settings, options }));
+    await writeFile(file, JSON.stringify({ address: database.address, key: key.toString('base64'), settings, options: quick }));
     const child = fork(fileURLToPath(new URL('./worker-process.ts', import.meta.url)), [file], { stdio: 'inherit' });
     children.push(child);
     return child;
@@ -338,7 +349,7 @@ describe('a sender that is killed', () => {
     const slow = await script({ DATA: 'stall' });
     const id = await enqueue();
     const child = await startProcess(slow.url);
-    await until(async () => (slow.commands.some((line) => line.startsWith('DATA')) ? true : undefined));
+    await slow.stalled;
     child.kill('SIGKILL');
     await once(child, 'exit');
     await change(id, { lease_until: new Date(0) });
@@ -351,7 +362,7 @@ describe('a sender that is killed', () => {
     const slow = await script({ 'end of data': 'stall' });
     const id = await enqueue();
     const child = await startProcess(slow.url);
-    await until(async () => (slow.messages.length > 0 ? true : undefined));
+    await slow.stalled;
     child.kill('SIGKILL');
     await once(child, 'exit');
     await change(id, { lease_until: new Date(0) });

@@ -63,6 +63,8 @@ export type ScriptedServer = {
   readonly stalled: Promise<void>;
   /** Changes what happens from now on. */
   react(step: ScriptStep, reaction: Reaction): void;
+  /** On whoever talks to it now. */
+  hangUp(): void;
   close(): Promise<void>;
 };
 
@@ -120,6 +122,9 @@ export async function startScriptedServer(changed: Partial<Record<ScriptStep, Re
     });
     react('greeting');
   };
+  const hangUp = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
   const server: Server = createServer(talk).listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
@@ -130,8 +135,9 @@ export async function startScriptedServer(changed: Partial<Record<ScriptStep, Re
     react: (step, reaction) => {
       reactions[step] = reaction;
     },
+    hangUp,
     close: async () => {
-      for (const socket of sockets) socket.destroy();
+      hangUp();
       server.close();
       await once(server, 'close');
     },

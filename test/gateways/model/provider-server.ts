@@ -20,7 +20,11 @@ export async function startProvider(): Promise<ProviderServer> {
   let answers: Answer[] = [];
   const server: Server = createServer(async (req, res) => {
     let text = '';
-    for await (const chunk of req) text += chunk;
+    try {
+      for await (const chunk of req) text += chunk;
+    } catch {
+      return; // whoever asked left before all of it was said
+    }
     const request = { headers: req.headers, url: req.url ?? '', body: JSON.parse(text) as Record<string, unknown> };
     asked.push(request);
     const answer = answers.shift() ?? ((other) => void other.writeHead(418).end());

@@ -32,7 +32,9 @@ export async function openAgentSite(agents: Partial<Settings['agents']> = {}, se
   const provider: ProviderServer = await startProvider();
   const reach = { apiKey: 'sk-very-secret-0123456789', baseUrl: provider.url };
   const models = { names: ['anthropic/some-model', 'openai-compatible/some-model'], anthropic: reach, openAiCompatible: reach };
-  const database = await testDatabase({ settings: { models, agents: { ...testSettings.agents, ...agents }, ...settings } });
+  // No answer is taken for lost because this process stood still for a while.
+  const own = { ...testSettings.agents, leaseMs: 60_000, ...agents };
+  const database = await testDatabase({ settings: { models, agents: own, ...settings } });
   const { ctx } = database;
   const app = createApp(ctx);
   const server = await serve(app);

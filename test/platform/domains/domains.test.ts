@@ -7,6 +7,7 @@ import { type Answer, type Api, apiOf, codesOf } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { type DnsServer, startDns } from '../../setup/dns.ts';
 import { makeKey, makeMember, makeOrganization } from '../../setup/organization.ts';
+import { until } from '../../setup/until.ts';
 
 let dns: DnsServer;
 let database: TestDatabase;
@@ -322,28 +323,32 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
 
   it('404 when the domain goes while the DNS is asked', async () => {
     const domain = await add(mine);
-    const removed: number[] = [];
+    const removed: Promise<Answer>[] = [];
     dns.onAsked(async (name) => {
-      if (name === domain.verification.name) removed.push((await mine.api('delete', `${mine.domains}/${domain.id}`)).status);
+      if (name !== domain.verification.name) return;
+      // What comes late is asked for a second time.
+      if (removed.length === 0) removed.push(mine.api('delete', `${mine.domains}/${domain.id}`));
+      await removed[0];
     });
     const answer = await verify(mine, domain);
-    expect(removed).toEqual([204]);
+    expect((await removed[0])?.status).toBe(204);
     expect([answer.status, answer.body.error.message]).toEqual([404, 'Domain not found']);
   });
 
   it('lets no database connection wait for the DNS', async () => {
     const domain = await add(mine);
-    const open: number[] = [];
-    dns.onAsked(async (name) => {
-      if (name !== domain.verification.name) return;
+    const open = async (): Promise<number | undefined> => {
       const { rows } = await database.ctx.db.control.raw<{ rows: { open: number }[] }>(
         "select count(*)::int as open from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'",
       );
-      open.push(...rows.map((row) => row.open));
+      return rows[0]?.open;
+    };
+    // The use of a key is noted beside its request now and then: that ends by itself. What waits for the DNS ends when the look-up is given up.
+    dns.onAsked(async (name) => {
+      if (name === domain.verification.name) await until(async () => ((await open()) === 0 ? true : undefined));
     });
     prove(domain);
     expect((await verify(mine, domain)).body.status).toBe('verified');
-    expect(open).toEqual([0]);
   });
 });
 

@@ -27,7 +27,9 @@ const nameOf = ({ method, url = '' }: IncomingMessage): string =>
 async function startWire(target: string): Promise<Wire> {
   const { hostname, port } = new URL(target);
   const server = createServer(async (incoming, outgoing) => {
-    const body = Buffer.concat(await incoming.toArray());
+    const chunks = await incoming.toArray().catch(() => undefined);
+    if (chunks === undefined) return; // whoever asked left before all of it was said
+    const body = Buffer.concat(chunks);
     const name = nameOf(incoming);
     wire.seen.push(name);
     if ((await wire.before(name)) === 'drop') return void outgoing.destroy();

@@ -265,7 +265,9 @@ describe('what the provider tells', () => {
   it('about what is not known is kept, asked for again, and noted in the end', async () => {
     const event = eventOf('session', 'cs_unknown');
     await desk.tell(event);
-    for (let attempt = 0; attempt < 4; attempt += 1) {
+    // The first look is behind the answer already: it counts, whoever is quicker.
+    await desk.work();
+    for (let attempt = 1; attempt < 4; attempt += 1) {
       await desk.work('session:cs_unknown');
       expect([attempt, await noted(event.id)]).toEqual([attempt, [null]]);
     }

@@ -143,7 +143,7 @@ export async function subscriptionWorld(): Promise<World> {
           .join() === wanted
           ? found
           : undefined;
-      }, 20_000).catch(async () => {
+      }).catch(async () => {
         throw new Error(`not ${statuses.join()}: ${JSON.stringify(await deliveries(id))}`);
       }),
     mailsTo,

@@ -90,7 +90,11 @@ export async function startStripe({ clock = systemClock }: { readonly clock?: Cl
 
   async function serve(req: IncomingMessage, res: ServerResponse): Promise<void> {
     let text = '';
-    for await (const chunk of req) text += chunk;
+    try {
+      for await (const chunk of req) text += chunk;
+    } catch {
+      return; // whoever asked left before all of it was said
+    }
     const { pathname, search } = new URL(req.url ?? '', url);
     const asked = { method: req.method ?? '', path: pathname, form: readForm(req.method === 'GET' ? search : text), headers: req.headers };
     stripe.requests.push(asked);
