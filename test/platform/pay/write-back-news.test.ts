@@ -198,7 +198,7 @@ it('operators see how many there are by state, and no queue that stands still wh
   await books.byHand('POST', 'customerPayment', { customer: '1', payment: 4, apply: { items: [{ doc: a, apply: true, amount: 4 }] } });
   await books.pay([[a, 1000]]);
   await runner.settled();
-  const last = await books.invoice(300);
+  const [refused, untried] = [await books.invoice(200), await books.invoice(300)];
   // A refused log-in leaves the account alone, so the second waits untried.
   books.erp.account.injectFault({
     path: /./,
@@ -206,9 +206,10 @@ it('operators see how many there are by state, and no queue that stands still wh
     status: 401,
     body: { 'o:errorDetails': [{ detail: 'No.', 'o:errorCode': 'INVALID_LOGIN' }] },
   });
-  await pay(200);
+  await books.pay([[refused, 200]]);
+  await runner.settled();
   books.erp.account.clearFaults();
-  await books.pay([[last, 300]]);
+  await books.pay([[untried, 300]]);
   await runner.settled();
   await admin('pay_erp_documents').update({ created_at: admin.raw("created_at - interval '5 hours'") });
   const seen = await figures();
