@@ -26,6 +26,7 @@ import { startDomainChecks } from './platform/domains/recheck.ts';
 import { platformRouter } from './platform/index.ts';
 import { startPayWork } from './platform/pay/pay-work.ts';
 import { startWriteBack } from './platform/pay/write-back.ts';
+import { startWriteBackNews } from './platform/pay/write-back-news.ts';
 import { startSubscriptions } from './platform/subscriptions/runner.ts';
 import { lookAtLink, resubscribe, unsubscribe } from './platform/subscriptions/unsubscribe.ts';
 import { openUsage, publicHandler, type Usage } from './public/index.ts';
@@ -123,7 +124,7 @@ export async function startBackground(ctx: Ctx): Promise<Background> {
   const certificates = startCertificateWatch(ctx);
   const agents = startAgentWork(ctx);
   const subscriptions = startSubscriptions(ctx);
-  const pay = [startPayWork(ctx), startWriteBack(ctx), startSandbox(ctx)];
+  const pay = [startPayWork(ctx), startWriteBack(ctx), startWriteBackNews(ctx), startSandbox(ctx)];
   const pruning = recurring(
     pruneEveryMs,
     (stopping) => prune(ctx, stopping),

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
@@ -91,8 +92,10 @@ export async function openCtx(config: Config, opened: OpenDatabase, log: Log = o
     opened.data,
     { control: config.CONTROL_POOL_SIZE, lookups: config.LOOKUP_POOL_SIZE, data: config.DATA_POOL_SIZE, exports: config.EXPORT_POOL },
     config.settings.readTimeoutMs,
-    { isOwn: opened.embedded !== undefined, log },
+    { isOwn: opened.embedded !== undefined, log, presence: { name: `${hostname()}:${process.pid}`, marks: keyring.marks } },
   );
+  // Before anything is sealed or opened: a key is exchanged only when all who live have the new one.
+  await db.show();
   const { clock, close: stopClock } = await openDatabaseClock(db, log).catch(async (error: unknown) => {
     await db.close();
     throw error;

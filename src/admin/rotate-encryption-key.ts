@@ -1,9 +1,12 @@
 // Closes everything that is sealed anew under the first key of ENCRYPTION_KEY, while services run. A row is locked for as long as it
-// takes to write it; whatever was done stays done, so the command may be broken off and given again.
+// takes to write it; whatever was done stays done, so the command may be broken off and given again. It begins only when every living
+// process has the new key: one without it could open nothing of what was closed anew.
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { z } from 'zod';
 import { type Keyring, UnreadableBox } from '../core/keyring.ts';
-import { type Admin, defineCommand, flag, type Outcome } from './command.ts';
+import { findWithoutKey } from '../db/presence.ts';
+import { type Admin, defineCommand, flag, type Outcome, RefusedCommand } from './command.ts';
 import { auditOnly } from './operator.ts';
 import { countByKey, findUnlisted, readSealed, type SealedColumn, type SealedRow, sealedColumns, writeSealed } from './sealed-columns.ts';
 import { textTable } from './text-table.ts';
@@ -62,9 +65,33 @@ async function findLeft({ owner, ctx: { keyring } }: Admin): Promise<Left[]> {
 
 const plural = (count: number, thing: string): string => `${count} ${thing}${count === 1 ? '' : 's'}`;
 
+const withoutKey = ({ owner, ctx }: Admin): Promise<string[]> => findWithoutKey(owner, ctx.keyring.marks[0]);
+
+/** A process that has just ended is seen for a moment longer. */
+const lastMomentMs = 5_000;
+const lookEveryMs = 250;
+
+async function requireKeyEverywhere(admin: Admin): Promise<void> {
+  const { clock, keyring } = admin.ctx;
+  const end = clock.monotonicMs() + lastMomentMs;
+  for (;;) {
+    const lacking = await withoutKey(admin);
+    if (lacking.length === 0) return;
+    if (clock.monotonicMs() > end) throw new RefusedCommand(`Nothing was changed. ${wordsOfLacking(lacking, keyring)}`);
+    await sleep(lookEveryMs);
+  }
+}
+
+const wordsOfLacking = (lacking: readonly string[], { keyIds: [current] }: Keyring): string =>
+  `Without the key ${current}, or with other bytes under that name, run (host:process id): ${lacking.join(', ')}. ` +
+  'Put it into their ENCRYPTION_KEY, restart them, and repeat this.';
+
+type Found = { readonly left: readonly Left[]; readonly unlisted: readonly string[]; readonly lacking: readonly string[] };
+
 /** What is to be done next, in words. */
-function advise(left: readonly Left[], unlisted: readonly string[], former: readonly string[]): string[] {
-  const lines: string[] = [];
+function advise({ left, unlisted, lacking }: Found, keyring: Keyring): string[] {
+  const [, ...former] = keyring.keyIds;
+  const lines = lacking.length === 0 ? [] : [wordsOfLacking(lacking, keyring)];
   const foreign = [...new Set(left.filter(({ known }) => !known).map(({ keyId }) => keyId))];
   const old = [...new Set(left.filter(({ known }) => known).map(({ keyId }) => keyId))];
   if (foreign.length > 0)
@@ -115,7 +142,10 @@ async function rotate(admin: Admin): Promise<Rotated> {
 
 async function outcomeOf(admin: Admin, dryRun: boolean): Promise<Outcome> {
   const [current, ...former] = admin.ctx.keyring.keyIds;
+  if (!dryRun) await requireKeyEverywhere(admin);
   const { closed, left } = dryRun ? { closed: 0, left: await findLeft(admin) } : await rotate(admin);
+  // Also those that have started meanwhile.
+  const lacking = await withoutKey(admin);
   const others = [...new Set([...former, ...left.map(({ keyId }) => keyId)])].filter((id) => /^[A-Za-z0-9_-]{1,32}$/.test(id));
   const unlisted = others.length === 0 ? [] : await findUnlisted(admin.owner, others);
   const toClose = left.filter(({ known }) => known).reduce((sum, { values }) => sum + values, 0);
@@ -123,11 +153,12 @@ async function outcomeOf(admin: Admin, dryRun: boolean): Promise<Outcome> {
     ? `${plural(toClose, 'value')} would be closed anew under ${current}`
     : `${plural(closed, 'value')} closed anew under ${current}`;
   const table = textTable(left.map(({ table: name, column, keyId, values }) => ({ column: `${name}.${column}`, key: keyId, values })));
-  const advice = dryRun && left.every(({ known }) => known) ? [] : advise(left, unlisted, former);
+  const nothingToSay = dryRun && lacking.length === 0 && left.every(({ known }) => known);
+  const advice = nothingToSay ? [] : advise({ left, unlisted, lacking }, admin.ctx.keyring);
   return {
-    json: { key: current, dryRun, closed, left: left.map(({ known: _, ...rest }) => rest), unlisted },
+    json: { key: current, dryRun, closed, left: left.map(({ known: _, ...rest }) => rest), unlisted, lacking },
     text: [head, ...(table === '' ? [] : [table]), ...advice].join('\n'),
-    left: !dryRun && (left.length > 0 || unlisted.length > 0),
+    left: !dryRun && left.length + unlisted.length + lacking.length > 0,
   };
 }
 
@@ -138,6 +169,8 @@ export const rotateEncryptionKey = defineCommand({
 2. Put the new key in front (<new>,<old>) and restart every process: what is sealed from now on is under it.
 3. Run this, with the same ENCRYPTION_KEY. Services go on meanwhile. It may be broken off and given again, and counts what is left at the end.
 4. Keep the old key behind the new one for 30 days, for the tokens of /changes that it signed, then take it out.
+While a process runs that lacks the new key nothing is done, and its host and process id are named. One that stands still for a minute
+counts as ended; those of a version before this protection are not seen.
 A key that the service made by itself (DATA_DIR/encryption-key, outside production) is named local:<text of that file>.
 Exit code 3: something is left under another key; the output says what.`,
   database: 'check',

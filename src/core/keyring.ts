@@ -5,6 +5,8 @@ import { createCipheriv, createDecipheriv, createHmac, randomBytes, timingSafeEq
 export type Keyring = {
   /** The key that closes, and after it those that only open. */
   readonly keyIds: readonly [string, ...string[]];
+  /** For each of them a number that tells it from others, also of the same id, and says nothing of its bytes: 32 bits with a sign, not 0. */
+  readonly marks: readonly [number, ...number[]];
   /** Boxes are `<key id>.<iv>.<tag>.<cipher text>`, base64url. */
   seal(plain: string, bindTo: string): string;
   /** Throws UnreadableBox when the key is unknown, the box was changed, or it was sealed for something else. */
@@ -33,9 +35,15 @@ export function openKeyring(keys: readonly [EncryptionKey, ...EncryptionKey[]]):
       .update(JSON.stringify([bindTo, plain]))
       .digest()
       .subarray(0, 16);
+  const markOf = ({ id, bytes }: EncryptionKey): number =>
+    createHmac('sha256', bytes)
+      .update(JSON.stringify(['mark', id]))
+      .digest()
+      .readInt32BE() || 1;
   const [, ...former] = keys;
   return {
     keyIds: [current.id, ...former.map(({ id }) => id)],
+    marks: [markOf(current), ...former.map(markOf)],
     sign(plain, bindTo) {
       const [key = Buffer.alloc(0)] = signingKeys;
       return [Buffer.from(plain), signature(key, plain, bindTo)].map((part) => part.toString('base64url')).join('.');

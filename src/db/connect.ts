@@ -1,9 +1,10 @@
 // Opens the two doors to PostgreSQL and refuses a server that can't keep the service's promises. Every connection works as
 // portal_service, whoever logs in, so that row-level security binds the service itself.
 import knexModule, { type Knex } from 'knex';
-import { Pool, type PoolConfig, types } from 'pg';
+import { type Client, Pool, type PoolConfig, types } from 'pg';
 import type { Db } from '../core/ctx.ts';
 import type { Log } from '../core/log.ts';
+import { type Presence, showPresence } from './presence.ts';
 import { watchSilence } from './silence.ts';
 import { standBack } from './stand-back.ts';
 
@@ -55,14 +56,27 @@ export function openKnex(address: Address, role: Role, max: number, extra: PoolC
   });
 }
 
+type DbOptions = {
+  readonly isOwn?: boolean;
+  readonly log?: Pick<Log, 'warn'>;
+  /** What others on this database are to see of the process. */
+  readonly presence?: Presence;
+};
+export type OpenDb = Db & {
+  /** Resolves when others see the process, or can't, as the database does not answer: then they do once it does. */
+  show(): Promise<void>;
+  close(): Promise<void>;
+};
+
 export function openDb(
   control: Address,
   data: Address,
   sizes: PoolSizes,
   readTimeoutMs: number,
-  { isOwn = false, log }: { readonly isOwn?: boolean; readonly log?: Pick<Log, 'warn'> } = {},
-): Db & { close(): Promise<void> } {
-  const ofControl = watchSilence(poolConfig(control, 'portal_service'), log);
+  { isOwn = false, log, presence }: DbOptions = {},
+): OpenDb {
+  const greet = presence && ((client: Client) => showPresence(client, presence));
+  const ofControl = watchSilence(poolConfig(control, 'portal_service'), log, undefined, greet);
   const ofData = data === control ? ofControl : watchSilence(poolConfig(data, 'portal_service'), log);
   const knex = openKnex(control, 'portal_service', sizes.control, { stream: ofControl.openSocket });
   const lookups = openKnex(control, 'portal_service', sizes.lookups ?? usualLookups, { stream: ofControl.openSocket });
@@ -86,6 +100,7 @@ export function openDb(
     data: pool,
     exports,
     isOwn,
+    show: ofControl.ask,
     close: async () => {
       await Promise.all([knex.destroy(), lookups.destroy(), pool.end(), exports.end()]);
       // Last: until then it breaks what a silent server keeps from ending.

@@ -9,6 +9,8 @@ import type { Log } from '../core/log.ts';
 export type SilenceWatch = {
   /** For pg's `stream`: the socket of one connection, not connected yet. It breaks with SilentDatabase. */
   openSocket(): Socket;
+  /** Asks at once; resolves when there is an answer, or will be none. */
+  ask(): Promise<void>;
   close(): Promise<void>;
 };
 
@@ -34,19 +36,27 @@ const nothing = (): void => undefined;
 
 type Asker = { readonly client: Client; readonly socket: Socket; readonly connected: Promise<unknown> };
 
-function openAsker(config: ClientConfig): Asker {
+/** What is said first on each connection that asks. */
+type Greeting = (client: Client) => Promise<unknown>;
+
+function openAsker(config: ClientConfig, greet: Greeting): Asker {
   const socket = new Socket();
   const client = new Client({ ...config, connectionTimeoutMillis: 0, stream: () => socket });
   client.on('error', nothing);
-  return { client, socket, connected: client.connect() };
+  return { client, socket, connected: client.connect().then(() => greet(client)) };
 }
 
-export function watchSilence(config: ClientConfig, log?: Pick<Log, 'warn'>, lookEveryMs = usualLookEveryMs): SilenceWatch {
+export function watchSilence(
+  config: ClientConfig,
+  log?: Pick<Log, 'warn'>,
+  lookEveryMs = usualLookEveryMs,
+  greet: Greeting = async () => undefined,
+): SilenceWatch {
   /** With the bytes that had come when it was looked at last. */
   const sockets = new Map<Socket, number>();
   let silent = false;
   let asker: Asker | undefined;
-  let asking = false;
+  let asking: Promise<void> | undefined;
   let looks = 0;
 
   const note = (isSilent: boolean): void => {
@@ -54,10 +64,9 @@ export function watchSilence(config: ClientConfig, log?: Pick<Log, 'warn'>, look
     silent = isSilent;
     log?.warn({ connections: sockets.size }, silent ? 'PostgreSQL says nothing: its connections are given up' : 'PostgreSQL speaks again');
   };
-  const ask = async (): Promise<void> => {
-    asker ??= openAsker(config);
+  const askOnce = async (): Promise<void> => {
+    asker ??= openAsker(config, greet);
     const { client, connected } = asker;
-    asking = true;
     looks = 0;
     try {
       await connected;
@@ -67,9 +76,13 @@ export function watchSilence(config: ClientConfig, log?: Pick<Log, 'warn'>, look
       asker = undefined;
       void client.end().catch(nothing);
       if (isAnswer(error)) note(false);
-    } finally {
-      asking = false;
     }
+  };
+  const ask = (): Promise<void> => {
+    asking ??= askOnce().finally(() => {
+      asking = undefined;
+    });
+    return asking;
   };
   const giveUp = (): void => {
     const quiet = [...sockets].filter(([socket, before]) => socket.bytesRead === before);
@@ -79,7 +92,7 @@ export function watchSilence(config: ClientConfig, log?: Pick<Log, 'warn'>, look
     asker?.socket.destroy(new SilentDatabase());
   };
   const looking = setInterval(() => {
-    if (!asking) return void ask();
+    if (asking === undefined) return void ask();
     looks += 1;
     const patience = silent ? patienceWhileSilent : usualPatience;
     // What came right after the question, before the server fell silent, is long past by then.
@@ -95,11 +108,12 @@ export function watchSilence(config: ClientConfig, log?: Pick<Log, 'warn'>, look
       if (silent) process.nextTick(() => socket.destroy(new SilentDatabase()));
       return socket;
     },
+    ask,
     close: async () => {
       clearInterval(looking);
       if (asker === undefined) return;
       const { client, socket } = asker;
-      if (asking) socket.destroy();
+      if (asking !== undefined) socket.destroy();
       const bound = setTimeout(() => socket.destroy(), lastMomentMs);
       await client.end();
       clearTimeout(bound);

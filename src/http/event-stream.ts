@@ -1,6 +1,6 @@
 // Serves an operation as server-sent events. Until its first event a failure is an ordinary error answer; after that an `error`
 // event, and the end. A stream ends at once when the client is gone, when the service stops, and soon after its credential stops
-// holding; whoever comes back names the last event that he saw.
+// holding; one that can be gone on with ends after a while anyway. Whoever comes back names the last event that he saw.
 import type { Response } from 'express';
 import type { CallerCtx, Ctx } from '../core/ctx.ts';
 import { AppError, unavailable } from '../core/errors.ts';
@@ -17,13 +17,25 @@ export type StreamOptions = {
   readonly recheckMs?: number;
   /** How long a client may take to read what was sent. */
   readonly stallMs?: number;
+  /**
+   * How long a stream is open that its client can go on with. One whose client vanished without a word is known by nothing else for a
+   * quarter of an hour: what is sent, heartbeats too, the system takes and sends again and again.
+   */
+  readonly mostOpenMs?: number;
   /** Streams that one credential may hold open in one process. */
   readonly perCredential?: number;
   /** Ends every stream; new ones are answered 503. */
   readonly stopping?: AbortSignal;
 };
 type Limits = Required<Omit<StreamOptions, 'stopping'>>;
-const usual: Limits = { heartbeatMs: 15_000, pollMs: 10_000, recheckMs: 2_000, stallMs: 30_000, perCredential: 10 };
+const usual: Limits = {
+  heartbeatMs: 15_000,
+  pollMs: 10_000,
+  recheckMs: 2_000,
+  stallMs: 30_000,
+  mostOpenMs: 120_000,
+  perCredential: 10,
+};
 
 /** Why a stream ends without anything being wrong. */
 class StreamEnded extends Error {
@@ -114,7 +126,7 @@ async function recheck({ ctx, route, res, abort }: Stream): Promise<void> {
 
 /** Looks after the stream while it runs; returns how to stop that. */
 function watch(stream: Stream): () => void {
-  const { res, limits, abort } = stream;
+  const { res, limits, abort, route } = stream;
   let checking = false;
   const heart = setInterval(() => {
     if (res.headersSent && !res.writableNeedDrain) res.write(': still here\n\n');
@@ -128,7 +140,13 @@ function watch(stream: Stream): () => void {
   }, limits.recheckMs);
   const gone = (): void => abort.abort(new StreamEnded('the client is gone'));
   res.once('close', gone);
+  // What else is streamed, an answer as it is made, can't be gone on with, and has a time of its own.
+  const over =
+    route.method === 'GET'
+      ? setTimeout(() => abort.abort(new StreamEnded('its client is to show that it is there')), limits.mostOpenMs)
+      : undefined;
   return () => {
+    clearTimeout(over);
     clearInterval(heart);
     clearInterval(checks);
     res.off('close', gone);
@@ -138,6 +156,7 @@ function watch(stream: Stream): () => void {
 function endWith(stream: Stream, error: unknown): void {
   const { ctx, res } = stream;
   if (error instanceof StreamEnded) {
+    if (!res.headersSent) writeHead(res);
     res.end();
     return;
   }

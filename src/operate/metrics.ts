@@ -96,6 +96,13 @@ const databaseFigures: Readonly<Record<string, readonly [name: string, help: str
   sync_runs_left: ['portal_sync_runs_left', 'Sync runs whose process is gone and that no other has taken up yet.', null],
   queue_waiting: ['portal_queue_waiting', 'What is due and not taken up, by queue.', 'queue'],
   queue_oldest_seconds: ['portal_queue_oldest_seconds', 'For how long the first in a queue is due.', 'queue'],
+  pay_write_backs: [
+    'portal_pay_write_backs',
+    'Payments and refunds that are not in the ERP as meant, by state.',
+    'state',
+    ['waiting', 'failed', 'unapplied', 'off'],
+  ],
+  pay_write_back_oldest_seconds: ['portal_pay_write_back_oldest_seconds', 'How long ago the oldest of them came about.', 'state'],
   agent_answers: ['portal_agent_answers', 'Messages that agents are answering.', null],
   syncs_behind: ['portal_syncs_behind', 'Syncs behind their schedule by more than so many seconds.', 'seconds'],
   sync_lag_seconds: ['portal_sync_lag_seconds', 'How long the twenty latest syncs are behind their schedule, by id.', 'sync_config'],

@@ -4,7 +4,7 @@ import type { Ctx, TenantCtx } from '../core/ctx.ts';
 import { type Recurring, recurring } from '../core/recurring.ts';
 import { inTransaction, type Tx } from '../db/transaction.ts';
 import { certificateMail } from './alert-mail.ts';
-import { mailEach } from './health.ts';
+import { allRecipients, mailEach } from './health.ts';
 
 /** Days before the end, earliest first. */
 const thresholds = [60, 30, 14] as const;
@@ -21,14 +21,6 @@ async function signingCertificate(tx: Tx, organizationId: string): Promise<Certi
     [organizationId],
   );
   return rows[0];
-}
-
-/** Everyone who is told of any sync of the organization. */
-async function allRecipients(tx: Tx, organizationId: string): Promise<string[]> {
-  const rows = await tx('sync_configs')
-    .where('organization_id', organizationId)
-    .select<{ alert_recipients: string[] }[]>('alert_recipients');
-  return [...new Set(rows.flatMap(({ alert_recipients }) => alert_recipients))].sort();
 }
 
 /** The nearest threshold is told; those before it, which nobody was there to tell, are passed with it. */

@@ -19,6 +19,14 @@ export async function mailEach(tx: Tx, ctx: TenantCtx, kind: string, recipients:
   }
 }
 
+/** Everyone who is told of any sync of the organization. */
+export async function allRecipients(tx: Tx, organizationId: string): Promise<string[]> {
+  const rows = await tx('sync_configs')
+    .where('organization_id', organizationId)
+    .select<{ alert_recipients: string[] }[]>('alert_recipients');
+  return [...new Set(rows.flatMap(({ alert_recipients }) => alert_recipients))].sort();
+}
+
 type AlertRow = { state: Health; unwell_since: Date | null };
 
 /** Undefined when nothing changed; else since when the sync is, or had been, not well. */

@@ -2,7 +2,7 @@
 export { startCertificateWatch } from './certificate-watch.ts';
 export { openConnectorOf, readMetadata, refreshMetadata, secretBinding } from './connection.ts';
 export { dueSlot, nextSlot, scheduleProblem } from './due.ts';
-export { noteHealth } from './health.ts';
+export { allRecipients, mailEach, noteHealth } from './health.ts';
 export { buildWantedIndexes, fitIndexes, forgetOtherIndexes, indexesToBuild, rememberWantedIndexes } from './index-jobs.ts';
 export { failRun, releaseRun, secondsWithoutPage } from './release.ts';
 export { type RestoredRuns, renewWarehouse, restartSyncs } from './restored.ts';

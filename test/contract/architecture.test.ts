@@ -95,6 +95,7 @@ const mayImport: Record<string, Record<string, Access>> = {
       'domains/recheck.ts',
       'pay/pay-work.ts',
       'pay/write-back.ts',
+      'pay/write-back-news.ts',
       'subscriptions/runner.ts',
       'subscriptions/unsubscribe.ts',
     ],

@@ -216,6 +216,7 @@ const definers = [
   'note_write',
   'operational_figures',
   'organizations_of',
+  'organizations_with_erp_news',
   'organizations_with_expiring_certificate',
   'prune_api_key_usage',
   'prune_drift_events',

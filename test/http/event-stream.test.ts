@@ -1,6 +1,6 @@
 // Streams of server-sent events, shown by following a run: nothing lost, nothing twice, and nobody left holding a connection.
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
@@ -272,6 +272,62 @@ describe('a stream ends', () => {
     await until(async () => (await listening()).length === 0);
     socket.resume();
     await once(socket, 'close');
+  });
+});
+
+/** Between a client and the service, until both sides are left without a word: nothing passes any more, and nothing is closed. */
+async function openLine(port: number): Promise<{ port: number; vanish(): void }> {
+  const ends: Socket[] = [];
+  const line = createServer((near) => {
+    const far = connect(port, '127.0.0.1');
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const)
+      ends.push(from.on('error', () => undefined).on('data', (bytes) => to.write(bytes)));
+  });
+  line.listen(0, '127.0.0.1');
+  await once(line, 'listening');
+  closing.push(() => {
+    for (const end of ends) end.destroy();
+    line.close();
+  });
+  return {
+    port: (line.address() as AddressInfo).port,
+    vanish: () => {
+      for (const end of ends) end.removeAllListeners('data').pause();
+    },
+  };
+}
+
+describe('a stream is open for a time', () => {
+  const brief: StreamOptions = { ...quiet, mostOpenMs: 300, perCredential: 1 };
+
+  it('so that a client that vanished gives its place back', async () => {
+    const { url, port } = await begin({ ...brief, heartbeatMs: 20 });
+    const runId = await world.queue();
+    const line = await openLine(port);
+    void (await follow(url.replace(`:${port}/`, `:${line.port}/`), runId)).rest().catch(() => undefined);
+    line.vanish();
+    expect(await until(async () => (await follow(url, runId)).response.status === 200 && 'room')).toBe('room');
+  });
+
+  it('and whoever goes on with another one misses nothing', async () => {
+    const { url } = await begin(brief);
+    const runId = await world.queue();
+    const seen: StreamEvent[] = [];
+    const readOne = async (): Promise<void> => {
+      const last = seen.findLast(({ id }) => id !== undefined)?.id;
+      seen.push(...(await (await follow(url, runId, last === undefined ? {} : { 'last-event-id': last })).rest()));
+    };
+    for (const line of ['one', 'two', 'three']) {
+      await say(runId, line);
+      await readOne();
+      expect(seen.some(({ event }) => event === 'end')).toBe(false);
+    }
+    await endOpenRuns(database);
+    while (!seen.some(({ event }) => event === 'end')) await readOne();
+    expect(messagesOf(seen)).toEqual(['one', 'two', 'three']);
   });
 });
 

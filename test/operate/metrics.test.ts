@@ -19,6 +19,7 @@ async function told(): Promise<Map<string, Set<string>>> {
       ...['sync_runs', 'sync_runs_ended', 'queue_waiting', 'queue_oldest_seconds', 'syncs_behind', 'sync_lag_seconds'].map((name) =>
         figure(name, 'x'),
       ),
+      ...['pay_write_backs', 'pay_write_back_oldest_seconds'].map((name) => figure(name, 'waiting')),
       figure('sync_runs_left'),
       figure('agent_answers'),
     ],
@@ -57,6 +58,13 @@ it('alerts ask for numbers that are told, by labels that they have; and one watc
       expect([name, [...(numbers.get(name) ?? [])]]).toEqual([name, expect.arrayContaining([label])]);
   }
   const watched = new Set(asked.map(([, name]) => name));
-  for (const name of ['scheduler_tick_age_seconds', 'syncs_behind', 'queue_oldest_seconds', 'sync_runs_left', 'database_figures_up'])
+  for (const name of [
+    'scheduler_tick_age_seconds',
+    'syncs_behind',
+    'queue_oldest_seconds',
+    'sync_runs_left',
+    'database_figures_up',
+    'pay_write_backs',
+  ])
     expect([...watched]).toContain(`portal_${name}`);
 });

@@ -66,6 +66,15 @@ describe('a new encryption key', () => {
     const token = await tokenOf(alone);
     // Process by process: at each moment one serves, and each opens what the other closed.
     const behind = await serve(`${first},${second}`);
+    // The one without the new key could open nothing of what would be closed anew.
+    const early = await admin(`${second},${first}`, 'rotate-encryption-key');
+    expect([early.code, early.stdout, early.stderr]).toEqual([
+      1,
+      '',
+      expect.stringMatching(
+        new RegExp(`^Nothing was changed\\. Without the key second.+ run \\(host:process id\\): \\S+:${alone.child.pid}\\. Put it into`),
+      ),
+    ]);
     await stop(alone);
     const inFront = await serve(`${second},${first}`);
     await stop(behind);

@@ -224,11 +224,12 @@ async function settle(ctx: Pick<Ctx, 'db'>, claim: Claim, work: (tx: Tx) => Prom
 }
 
 /** `partly`: what a person is told where something stayed unapplied. */
-const amountColumns = ({ appliedMinor, unappliedMinor }: Amounts, partly: Problem) => ({
+const amountColumns = (tx: Tx, { appliedMinor, unappliedMinor }: Amounts, partly: Problem) => ({
   applied_minor: String(appliedMinor),
   unapplied_minor: String(unappliedMinor),
   status: unappliedMinor > 0n ? 'PARTLY_APPLIED' : 'LANDED',
   problem: unappliedMinor > 0n ? JSON.stringify(partly) : null,
+  tell_at: unappliedMinor > 0n ? tx.raw('least(tell_at, clock_timestamp())') : null,
 });
 
 const updateOwn = (tx: Tx, claim: Claim, columns: object) =>
@@ -259,16 +260,19 @@ export const settleLanded = (ctx: Pick<Ctx, 'db'>, claim: Claim, due: DueDocumen
           ...there,
           status: isGood ? 'LANDED' : 'PENDING',
           problem: null,
+          tell_at: null,
           updated_at: tx.raw('clock_timestamp()'),
         });
-      await updateOwn(tx, claim, amountColumns(landed.amounts, landed.partly));
-    } else await updateOwn(tx, claim, { ...there, ...amountColumns(landed.amounts, landed.partly) });
+      await updateOwn(tx, claim, amountColumns(tx, landed.amounts, landed.partly));
+    } else await updateOwn(tx, claim, { ...there, ...amountColumns(tx, landed.amounts, landed.partly) });
   });
 
 export type Setback = {
   readonly problem: Problem;
   /** Null: it has failed, until a person asks for another attempt. */
   readonly waitMs: number | null;
+  /** When people are to hear of it, unless it gets there before; 0 where it needs one. */
+  readonly tellAfterMs: number;
   /** So long nothing else of the organization is tried. */
   readonly holdAccountMs: number;
   /** What the ERP shows of the payment after a refund of it failed, where that is known. */
@@ -277,7 +281,7 @@ export type Setback = {
 
 export const settleSetback = (ctx: Pick<Ctx, 'db'>, claim: Claim, due: DueDocument, setback: Setback): Promise<boolean> =>
   settle(ctx, claim, async (tx) => {
-    const { problem, waitMs, holdAccountMs, shown } = setback;
+    const { problem, waitMs, tellAfterMs, holdAccountMs, shown } = setback;
     const after = (ms: number) => tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [ms]);
     await tx('pay_erp_documents')
       .where({ organization_id: claim.organizationId, id: due.id })
@@ -286,8 +290,31 @@ export const settleSetback = (ctx: Pick<Ctx, 'db'>, claim: Claim, due: DueDocume
         failures: tx.raw('failures + 1'),
         holds_account_until: holdAccountMs > 0 ? after(holdAccountMs) : null,
         next_attempt_at: after(waitMs ?? 0),
+        tell_at: tx.raw("least(tell_at, clock_timestamp() + ? * interval '1 millisecond')", [tellAfterMs]),
         problem: JSON.stringify(problem),
         updated_at: tx.raw('clock_timestamp()'),
       });
-    if (shown !== null) await updateOwn(tx, claim, amountColumns(shown.amounts, shown.partly));
+    if (shown !== null) await updateOwn(tx, claim, amountColumns(tx, shown.amounts, shown.partly));
   });
+
+/** A document of which people have not heard how it stands now. */
+export type NewsRow = { readonly id: string; readonly payment_id: string };
+
+/** So many are told of in one mail; the rest in the next. */
+const mostNews = 200;
+
+/** Who asks at the same time waits for the transaction, and finds what is left. */
+export const lockNews = async (tx: Tx, organizationId: string): Promise<NewsRow[]> =>
+  tx('pay_erp_documents as d')
+    .where('d.organization_id', organizationId)
+    .whereRaw('(d.tell_at is not null or d.told is not null) and erp_document_is_news(d)')
+    .orderBy('d.id')
+    .limit(mostNews)
+    .forUpdate()
+    .select<NewsRow[]>('d.id', 'd.payment_id');
+
+export const noteTold = (tx: Tx, organizationId: string, ids: readonly string[]) =>
+  tx('pay_erp_documents')
+    .where({ organization_id: organizationId })
+    .whereIn('id', ids)
+    .update({ told: tx.raw("nullif(status, 'LANDED')"), told_at: tx.raw('clock_timestamp()') });

@@ -131,6 +131,13 @@ export const findPayment = async (tx: Tx, organizationId: string, id: string): P
     .where({ id })
     .first<PaymentRow | undefined>(...paymentColumns);
 
+/** Oldest first. */
+export const findPayments = async (tx: Tx, organizationId: string, ids: readonly string[]): Promise<PaymentRow[]> =>
+  payments(tx, organizationId)
+    .whereIn('id', ids)
+    .orderBy(['created_at', 'id'])
+    .select<PaymentRow[]>(...paymentColumns);
+
 /** Nobody else decides about the payment's money until the transaction ends. */
 export const lockPayment = async (tx: Tx, organizationId: string, id: string): Promise<PaymentRow | undefined> =>
   payments(tx, organizationId)

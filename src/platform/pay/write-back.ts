@@ -51,6 +51,9 @@ function backOff(failures: number, leastMs: number, { firstWaitMs, mostWaitMs }:
   return Math.max(Math.min(leastMs, mostWaitMs), Math.round(waitMs * (0.5 + Math.random() / 2)));
 }
 
+/** What may pass by itself is told of when it has lasted so long. */
+const patienceMs = hour;
+
 /** An outage may be one of this document alone, for all that can be told: so others are tried a little later. */
 const mostOutageMs = 60 * second;
 
@@ -63,19 +66,20 @@ function setbackOf(error: unknown, failures: number, options: Options): Omit<Set
     return {
       problem: { code, message: error.message, fix: detail?.message ?? error.message },
       waitMs: mostWaitMs,
+      tellAfterMs: 0,
       holdAccountMs: mostWaitMs,
     };
   }
   if (!(error instanceof ErpError)) return undefined;
   const { kind, code, message, fix, retryAfterMs } = error;
   const problem = { code, message, fix };
-  if (kind === 'query') return { problem, waitMs: null, holdAccountMs: 0 };
+  if (kind === 'query') return { problem, waitMs: null, tellAfterMs: 0, holdAccountMs: 0 };
   // A person must act. Refused log-ins would lock the account's token, so nothing else is tried; a missing right concerns this document.
   if (kind === 'credentials' || kind === 'forbidden')
-    return { problem, waitMs: mostWaitMs, holdAccountMs: kind === 'credentials' ? mostWaitMs : 0 };
+    return { problem, waitMs: mostWaitMs, tellAfterMs: 0, holdAccountMs: kind === 'credentials' ? mostWaitMs : 0 };
   const waitMs = backOff(failures, retryAfterMs ?? 0, options);
   const holds = { throttled: waitMs, down: Math.min(waitMs, mostOutageMs), answer: 0 };
-  return { problem, waitMs, holdAccountMs: holds[kind] };
+  return { problem, waitMs, tellAfterMs: patienceMs, holdAccountMs: holds[kind] };
 }
 
 const partlyApplied = ({ unappliedMinor }: Pick<Shown, 'unappliedMinor'>, currency: string): Problem => ({

@@ -209,7 +209,8 @@ export const syncRoutes = [
     path: '/sync-runs/{id}/events',
     permission: 'sync:read',
     summary: "The run's log, oldest first",
-    description: 'What the run did and met, kept for 30 days. With `Accept: text/event-stream` the run is followed until it ends.',
+    description:
+      'What the run did and met, kept for 30 days. With `Accept: text/event-stream` the run is followed until it ends. A stream ends after two minutes: go on with another that names the last id in `Last-Event-ID`, as `EventSource` does by itself, until the event `end` comes.',
     params: IdParams,
     query: PageQuery,
     response: pageOf(RunEvent),
