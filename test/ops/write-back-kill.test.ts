@@ -75,8 +75,9 @@ async function killBeforeCommit(lastRead: Point): Promise<void> {
     await client.query("BEGIN; SELECT FROM pay_erp_documents WHERE status = 'PENDING' OR lease_id IS NOT NULL FOR UPDATE");
     goOn();
     // Asked elsewhere: within a transaction this view stands still.
-    const waiting = "SELECT 1 AS found FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%pay_erp_documents%'";
-    await until(async () => ((await books.ledger(waiting)).length > 0 ? true : undefined));
+    const waiting =
+      "SELECT 1 AS found FROM pg_stat_activity WHERE datname = $1 AND wait_event_type = 'Lock' AND query LIKE '%pay_erp_documents%'";
+    await until(async () => ((await books.ledger(waiting, [books.database.address.database])).length > 0 ? true : undefined));
     await writer.kill();
     await client.query('ROLLBACK');
   });
