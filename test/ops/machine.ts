@@ -1,7 +1,7 @@
 // The processes of this machine, as Linux tells of them.
 import { readdir, readFile } from 'node:fs/promises';
 
-type Process = { readonly pid: number; readonly parent: number; /** `T`: it was stopped. */ readonly state: string };
+type Process = { readonly pid: number; readonly parent: number /** `T`: it was stopped. */; readonly state: string };
 
 export async function processes(): Promise<Process[]> {
   const names = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));

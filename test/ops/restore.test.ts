@@ -158,8 +158,7 @@ afterAll(async () => {
     child.kill('SIGKILL');
     await ended;
   }
-  for (const name of ['lost', 'copied', ...(typeof dumped === 'object' ? ['dumped'] : [])])
-    await atRest(name);
+  for (const name of ['lost', 'copied', ...(typeof dumped === 'object' ? ['dumped'] : [])]) await atRest(name);
   await erp.stop();
   await rm(folder, { recursive: true, force: true });
   tidied();
