@@ -13,6 +13,7 @@ export const launchChromium = (): Promise<Browser> =>
     executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
     headless: true,
     chromiumSandbox: false,
+    timeout: 120_000, // for a machine however busy, as below
     args: [
       '--disable-gpu',
       '--disable-quic',
@@ -56,7 +57,7 @@ const reportViolations = `addEventListener('securitypolicyviolation', (event) =>
 })`;
 
 export async function openVisit(browser: Browser, options: BrowserContextOptions = {}): Promise<Visit> {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, timezoneId: 'UTC', ...options });
   context.setDefaultTimeout(60_000); // for a machine however busy
   const requested: string[] = [];
   const complaints: string[] = [];
@@ -79,9 +80,15 @@ export async function readTraces({ context, page, requested }: Visit): Promise<s
   return JSON.stringify([held, requested, await context.storageState({ indexedDB: true })]);
 }
 
+/** Colours on their way from one to another are nobody's choice; what turns for ever has no end to wait for. */
+const atRest = `Promise.allSettled(document.getAnimations()
+  .filter(({ effect }) => effect.getComputedTiming().endTime < Infinity)
+  .map(({ finished }) => finished)).then(() => undefined)`;
+
 /** What axe finds that keeps people from using the page as it is now: rule, element and reason, gravest impacts only. */
 export async function graveViolations(page: Page): Promise<string[]> {
   await page.evaluate(axe.source);
+  await page.evaluate(atRest);
   return page.evaluate<string[]>(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ' ' + html.slice(0, 200) + ' ' + failureSummary)))`);

@@ -66,6 +66,10 @@ describe('the management reference in a browser', () => {
     const made = await visit();
     const description = (await (await fetch(`${site.origin}/api/platform/v1/openapi`)).json()) as { paths: Record<string, object> };
     const operations = Object.values(description.paths).flatMap((item) => Object.keys(item)).length;
+    await made.page
+      .locator('.opblock')
+      .nth(operations - 1)
+      .waitFor();
     expect(await made.page.locator('.opblock').count()).toBe(operations);
     expect(made.complaints).toEqual([]);
     expect(made.requested.every((address) => new URL(address).origin === site.origin)).toBe(true);

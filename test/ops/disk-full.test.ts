@@ -11,6 +11,7 @@ import { openKnex } from '../../src/db/connect.ts';
 import { type Cluster, startCluster } from '../chaos/cluster.ts';
 import { leaveNothingBehind } from '../setup/last-will.ts';
 import { until } from '../setup/until.ts';
+import { processes } from './machine.ts';
 import { type ServingProcess, startServer } from './server-process.ts';
 import { type Company, connectCompany, type ErpSite, endOf, makeCompany, openErpSite, publish, runOf, startRun, sync } from './site.ts';
 
@@ -67,8 +68,7 @@ async function limitFiles(bytes: number | 'unlimited'): Promise<void> {
     });
   // The one that they all come from goes first: a process that it makes meanwhile has the limit, or is found.
   await limit(first);
-  const { rows } = await admin.raw<{ rows: { pid: number }[] }>('select pid from pg_stat_activity');
-  for (const { pid } of rows) await limit(pid);
+  for (const { pid, parent } of await processes()) if (parent === first) await limit(pid);
 }
 
 const schema = (): string => `wh_${company.id.replaceAll('-', '')}`;

@@ -128,6 +128,7 @@ beforeAll(async () => {
   expect(verified.code).toBe(0);
   await writeFile(report(), JSON.stringify(verified.json));
   await stop(first.server);
+  await atRest('lost');
   await copyCluster(place('lost').folder, place('copied').folder);
   await saveByClient();
   const again = await serve('lost');
@@ -137,6 +138,10 @@ beforeAll(async () => {
   again.server.child.kill('SIGKILL');
   await again.server.ended;
 });
+
+/** Stopped, also where its last process left before it saw its own connections go, and so left it running. */
+const atRest = (name: string): Promise<true> =>
+  until(async () => ((await (await startEmbedded(place(name).folder)).stop()) ? true : undefined));
 
 async function saveByClient(): Promise<void> {
   const { connection, stop: leave } = await startEmbedded(place('lost').folder);
@@ -153,8 +158,7 @@ afterAll(async () => {
     child.kill('SIGKILL');
     await ended;
   }
-  for (const name of ['lost', 'copied', ...(typeof dumped === 'object' ? ['dumped'] : [])])
-    await (await startEmbedded(place(name).folder)).stop();
+  for (const name of ['lost', 'copied', ...(typeof dumped === 'object' ? ['dumped'] : [])]) await atRest(name);
   await erp.stop();
   await rm(folder, { recursive: true, force: true });
   tidied();

@@ -77,9 +77,14 @@ describe('GET /metrics', () => {
   });
 
   it('tells of pools, caches, turns, the event loop, the process and the build', async () => {
-    const text = await scrape();
+    const pools = ['control', 'lookups', 'data', 'exports'];
+    const waiting = (text: string) => pools.map((pool) => told(text, `portal_pool_waiting{pool="${pool}"}`));
+    // What works in the background waits for a connection that is being made, and a lag is known ten milliseconds after it was told last.
+    const text = await until(async () => {
+      const now = await scrape();
+      return told(now, 'nodejs_eventloop_lag_p99_seconds') !== 0 && waiting(now).every((count) => count === 0) ? now : undefined;
+    });
     expect(told(text, 'portal_pool_size{pool="data"}')).toBe(10);
-    for (const pool of ['control', 'lookups', 'data', 'exports']) expect(told(text, `portal_pool_waiting{pool="${pool}"}`)).toBe(0);
     expect(told(text, 'portal_cache_requests_total{cache="keys",result="miss"}')).toBe(1);
     expect(told(text, 'portal_turns{kind="exports",state="waiting"}')).toBe(0);
     expect(told(text, 'nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);
@@ -169,6 +174,7 @@ describe('GET /readyz', () => {
     const answer = await fetch(`${server.url}/readyz`);
     return { status: answer.status, body: (await answer.json()) as { checks: Record<string, string> } };
   };
+  /** A process that stood still may have found the database too slow once. */
   const turns = (migrations: string) =>
     until(async () => {
       const told = await readiness();
@@ -176,7 +182,7 @@ describe('GET /readyz', () => {
     });
 
   it('is 503 while the database lacks a migration of this code, and not where it has later ones', async () => {
-    expect(await readiness()).toEqual({
+    expect(await turns('ok')).toEqual({
       status: 200,
       body: { status: 'ready', checks: { process: 'ok', database: 'ok', migrations: 'ok', scheduler: 'ok' } },
     });
@@ -198,7 +204,7 @@ describe('GET /readyz', () => {
     await lock.raw('lock table api_keys in access exclusive mode');
     const waiting = Array.from({ length: 20 }, () => ask('/api/platform/v1/whoami', bearer(key.secret)));
     await until(async () => ((told(await scrape(), 'portal_pool_waiting{pool="control"}') ?? 0) > 0 ? true : undefined));
-    expect((await readiness()).status).toBe(200);
+    expect((await turns('ok')).status).toBe(200);
     expect(await ask('/healthz')).toBe(200);
     expect(await ask('/healthz', {}, { method: 'POST' })).toBe(405);
     await lock.rollback();

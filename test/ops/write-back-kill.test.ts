@@ -25,7 +25,10 @@ type Side = 'before' | 'after';
 /** A request, its side, and which of its kind. */
 type Point = readonly [name: string, side: Side, request: RegExp, nth: number];
 
-/** `there` resolves when the request is on its way to the account, or its answer on the way back: a request is then dropped, an answer held. */
+/**
+ * `there` resolves when the request is on its way to the account, or its answer on the way back. Either is held until `goOn`, so that who
+ * waits for it can't do anything else meanwhile; a request is dropped then.
+ */
 function reached([, side, request, nth]: Point): { there: Promise<void>; goOn(): void } {
   const [there, further] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   let seen = 0;
@@ -33,7 +36,8 @@ function reached([, side, request, nth]: Point): { there: Promise<void>; goOn():
     seen += request.test(name) ? 1 : 0;
     if (!request.test(name) || seen !== nth) return undefined;
     there.resolve();
-    return side === 'before' ? 'drop' : further.promise;
+    await further.promise;
+    return side === 'before' ? 'drop' : undefined;
   };
   return { there: there.promise, goOn: further.resolve };
 }
@@ -71,8 +75,9 @@ async function killBeforeCommit(lastRead: Point): Promise<void> {
     await client.query("BEGIN; SELECT FROM pay_erp_documents WHERE status = 'PENDING' OR lease_id IS NOT NULL FOR UPDATE");
     goOn();
     // Asked elsewhere: within a transaction this view stands still.
-    const waiting = "SELECT 1 AS found FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%pay_erp_documents%'";
-    await until(async () => ((await books.ledger(waiting)).length > 0 ? true : undefined));
+    const waiting =
+      "SELECT 1 AS found FROM pg_stat_activity WHERE datname = $1 AND wait_event_type = 'Lock' AND query LIKE '%pay_erp_documents%'";
+    await until(async () => ((await books.ledger(waiting, [books.database.address.database])).length > 0 ? true : undefined));
     await writer.kill();
     await client.query('ROLLBACK');
   });
@@ -88,10 +93,11 @@ const landed = { status: 'LANDED', problem: null, unapplied: 0 };
 
 async function killAt(point: Point): Promise<void> {
   if (point[0].includes('commit')) return killBeforeCommit(point);
-  const { there } = reached(point);
+  const { there, goOn } = reached(point);
   const writer = spawnWriter();
   await there;
   await writer.kill();
+  goOn();
 }
 
 describe('a payment whose process is killed', () => {
