@@ -93,6 +93,9 @@ export const setPublication = (tx: Tx, organizationId: string, id: string, revis
   tx('api_schemas')
     .where({ organization_id: organizationId, id, revision, status: 'draft' })
     .update({ publication: JSON.stringify(publication) });
+/** What a publication that goes on has come to; nothing happens to one that has ended, by whomever. */
+export const notePublication = (tx: Tx, organizationId: string, id: string, revision: number, publication: Publication) =>
+  setPublication(tx, organizationId, id, revision, publication).whereRaw("publication ->> 'status' = 'running'");
 
 /** For so long nobody else takes the publication up; null gives it away. */
 export const holdPublication = (tx: Tx, organizationId: string, id: string, leaseMs: number | null) =>

@@ -106,12 +106,15 @@ export const publicationsSettled = work.settled;
 /** Leaves them as running at the next step; whoever looks next takes them up. */
 export const stopPublications = work.stop;
 
+/** What has ended, by whomever, is not gone on with: its draft may be changed, and nobody asked for that to be published. */
+const isRunning = ({ status, publication }: store.ApiSchemaRow): boolean => status === 'draft' && publication?.status === 'running';
+
 async function goLive(ctx: TenantCtx, row: store.ApiSchemaRow, publishedBy: string | null, proof: Proof): Promise<void> {
   const { id, revision } = row;
   const available = await readAvailable(ctx);
   await inTransaction(ctx, async (tx) => {
     const now = await getRow(tx, ctx, id, true);
-    if (now.status !== 'draft' || now.revision !== revision) return;
+    if (!isRunning(now) || now.revision !== revision) return;
     const document = documentOf(row);
     const summary = summaryOf(proof, row.endpoints, ctx.settings.proof.warnMs);
     const tooSlow = refusalsOf(proof, row.endpoints, ctx.settings.readTimeoutMs);
@@ -125,7 +128,7 @@ async function goLive(ctx: TenantCtx, row: store.ApiSchemaRow, publishedBy: stri
     const problems = [...unready, ...tooSlow];
     if (problems.length > 0) {
       const step = unready.length > 0 ? 'checking' : 'trying its reads';
-      await store.setPublication(tx, ctx.organizationId, id, revision, failed(step, problems, summary));
+      await store.notePublication(tx, ctx.organizationId, id, revision, failed(step, problems, summary));
       return;
     }
     const { version, name, notes } = row;
@@ -182,8 +185,9 @@ const unfinished = {
  */
 async function finishPublication(ctx: TenantCtx, id: string, publishedBy: string | null, signal: AbortSignal): Promise<void> {
   const row = await inTransaction(ctx, (tx) => getRow(tx, ctx, id));
+  if (!isRunning(row)) return;
   const note: Note = (publication) =>
-    inTransaction(ctx, (tx) => store.setPublication(tx, ctx.organizationId, id, row.revision, publication));
+    inTransaction(ctx, (tx) => store.notePublication(tx, ctx.organizationId, id, row.revision, publication));
   try {
     await buildIndexes(ctx, row, note, signal);
     const proof = await tryReads(ctx, row, note, signal);

@@ -187,22 +187,26 @@ describe('GET /api-schema/{id}/publication', () => {
     expect(await read(made.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded' } });
   });
 
-  it('never makes a draft live that moved on meanwhile', async () => {
-    const made = await draft({ ...invoices, fields: [...invoices.fields, { name: 'seq', source: 'seq' }], sorts: ['seq'] });
+  const failed = { status: 'failed', progress: { step: 'failed', done: 0, total: 1 }, problems: [], proof: null };
+  it.each([
+    ['moved on', 'seq', { revision: 2, notes: 'not looked at', publication: null }],
+    ['failed to be published', 'total', { publication: failed }],
+  ])('never makes a draft live that %s meanwhile', async (_, source, change) => {
+    const made = await draft({ ...invoices, fields: [...invoices.fields, { name: source, source }], sorts: [source] });
     // Whoever looks after the table's indexes waits for this session.
     const holder = await admin.transaction();
     try {
       await holder.raw('select pg_advisory_xact_lock(hashtextextended(?, 1))', [table.replaceAll('"', '')]);
       await publish(made);
       const [schema] = table.split('.');
-      const isUnderWay = `select from ${schema}.record_indexes where expression like '%f_seq%'`;
+      const isUnderWay = `select from ${schema}.record_indexes where expression like '%f_${source}%'`;
       await until(async () => ((await admin.raw(isUnderWay)).rowCount === 1 ? true : undefined));
-      await admin('api_schemas').where({ id: made.id }).update({ revision: 2, notes: 'not looked at', publication: null });
+      await admin('api_schemas').where({ id: made.id }).update(change);
     } finally {
       await holder.rollback();
     }
     await publicationsSettled(database.ctx);
-    expect(await read(made.id)).toMatchObject({ status: 'draft', revision: 2, publication: null });
+    expect(await read(made.id)).toMatchObject({ status: 'draft', ...change });
   });
 
   it('of a process that was lost is taken up once its lease has run out, and not before', async () => {
