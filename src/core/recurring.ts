@@ -31,6 +31,7 @@ export function recurring(everyMs: number, work: (stopping: AbortSignal) => Prom
   };
 }
 
+const minuteMs = 60_000;
 const lookEveryMs = 5_000;
 const stepMs = 2_000;
 
@@ -59,7 +60,8 @@ export function everyMinute(work: () => Promise<unknown>, onFailure: (error: unk
       });
     return working;
   };
-  const schedule = () => cron.schedule('* * * * *', begin, { noOverlap: true });
+  // A minute whose beginning was missed is not skipped: whoever stood still for two seconds is late by those, not by a minute.
+  const schedule = () => cron.schedule('* * * * *', begin, { missedExecutionTolerance: minuteMs, suppressMissedWarning: true });
   let minute = schedule();
   const wasSet = openStepWatch();
   const watch = setInterval(() => {
