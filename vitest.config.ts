@@ -4,6 +4,7 @@ import { SlowFirst } from './test/setup/slow-first.ts';
 export default defineConfig({
   test: {
     globalSetup: ['test/setup/global.ts'],
+    setupFiles: ['test/setup/seed.ts'],
     include: ['test/**/*.test.ts'],
     exclude: ['test/browser/**', 'test/ops/**', '**/node_modules/**'],
     // No test waits for these; they end what hangs, on a machine however busy.

@@ -1,9 +1,9 @@
-// Inputs that nobody wrote down, for every operation. CONTRACT_SEED tries others than the usual ones.
+// Inputs that nobody wrote down, for every operation. PROPERTY_SEED tries others than the usual ones.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inputsOf } from './rules/inputs.ts';
 import { guardedRoutes, openWalk, type Walk } from './walk.ts';
 
-const seed = Number(process.env['CONTRACT_SEED'] ?? 20_261_121);
+const seed = Number(process.env['PROPERTY_SEED'] ?? 20_261_121);
 const guarded = guardedRoutes();
 
 let walk: Walk;
@@ -12,10 +12,10 @@ beforeAll(async () => {
 });
 afterAll(() => walk.close());
 
-describe(`inputs made from the schemas, CONTRACT_SEED=${seed}`, () => {
+describe(`inputs made from the schemas, PROPERTY_SEED=${seed}`, () => {
   it.each(guarded.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', async (_name, route) => {
     const { failures, valid, invalid } = await inputsOf(walk, route, seed);
-    expect(failures, `CONTRACT_SEED=${seed}`).toEqual([]);
+    expect(failures, `PROPERTY_SEED=${seed}`).toEqual([]);
     expect(valid).toBeGreaterThan(0);
     expect(invalid).toBeGreaterThanOrEqual(50);
   });

@@ -1,6 +1,6 @@
 // Whatever happens in whatever order, at rest three ledgers agree: what this service holds, what Stripe took and gave back, and what the
 // ERP shows as applied and unapplied. Sequences run side by side in one organization, each on invoices of its own. More of them:
-// PAY_SEQUENCES=2000; PAY_SEED repeats what a failure names.
+// PAY_SEQUENCES=2000; PROPERTY_SEED repeats what a failure names.
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Intent, Refund, Session } from '../../setup/stripe/objects.ts';
@@ -8,7 +8,7 @@ import type { Fault } from '../../setup/stripe/server.ts';
 import { openPayWorld, type PaymentLine, type PayWorld, sessionOf } from './pay-world.ts';
 
 const sequences = Number(process.env['PAY_SEQUENCES'] ?? 12);
-const seed = Number(process.env['PAY_SEED'] ?? 20_261_121);
+const seed = Number(process.env['PROPERTY_SEED'] ?? 20_261_121);
 /** Run side by side before all of them come to rest. */
 const batch = Math.min(24, sequences);
 const sideBySide = 6;
