@@ -161,8 +161,8 @@ describe('three processes', () => {
     expect((await company.call(url(1), 'post', '/subscriptions', order)).status).toBe(201);
     const slots = "select scheduled_for as at, status from sync_runs where trigger = 'schedule' order by 1";
     const sent = () => mails.delivered.filter(({ to }) => to.includes('ada@example.test')).length;
-    // A process that stands still as a minute begins looks again in the next one.
-    await until(async () => (sent() > 0 ? true : undefined), 200_000);
+    // The next minute may be sixty seconds away, on a busy machine.
+    await until(async () => (sent() > 0 ? true : undefined), 150_000);
     const runs = await until(async () => {
       const found = await asAdmin<{ at: Date; status: string }>(slots);
       return found.length > 0 && found.every(({ status }) => status === 'succeeded') ? found : undefined;
