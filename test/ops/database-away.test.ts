@@ -27,11 +27,8 @@ import {
 import { isBusy, isDone, openTraffic, type Traffic } from './traffic.ts';
 
 const mostConnections = 40;
-/**
- * Tells an answer from none. One request may wait 10 seconds for each connection that it needs one after the other, and 20 for an earlier
- * one under its key; the rest is for a busy machine.
- */
-const longestMs = 60_000;
+/** A repetition under a key may wait 20 seconds for the first request; the rest is for a busy machine. */
+const longestMs = 25_000;
 
 let folder: string;
 let tidied: () => void;
