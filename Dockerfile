@@ -1,4 +1,4 @@
-# The service alone, on an external PostgreSQL. Node.js comes with the image, so the optional packages stay out.
+# The service alone, for an external PostgreSQL. The image has Node.js, so the optional packages are not installed.
 FROM node:24-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080
 WORKDIR /app
@@ -7,12 +7,13 @@ COPY scripts scripts
 RUN npm ci --omit=dev --omit=optional && npm cache clean --force
 COPY src src
 COPY migrations migrations
-# What is compiled once is kept here: the only folder that the service's own user may write. It is filled now, so that a start finds it.
+COPY db/functions db/functions
+# Node.js's compile cache: the only folder that the service's user may write to. Filled at build time for a fast start.
 RUN mkdir -p node_modules/.cache/compiled && chown -R node:node node_modules/.cache
 USER node
 RUN node --max-semi-space-size=4 --heap-growing-percent=30 scripts/run.mjs --help
 EXPOSE 8080
-# Stopping takes at most SHUTDOWN_SECONDS (25): give the container a little more than that (docker stop --time 30).
+# A shutdown takes at most SHUTDOWN_SECONDS (25): give the container a little more (docker stop --time 30).
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/readyz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]

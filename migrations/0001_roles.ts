@@ -1,6 +1,6 @@
-// The three database roles. Runs as the address's own login, which must be allowed to create roles unless they exist:
-// portal_owner owns what migrations make, portal_service is what the service works as, portal_simulator reads the demo's ERP.
-// Every statement bears repeating: roles belong to the whole cluster, and several databases may share it.
+// The three database roles: portal_owner owns what migrations create, portal_service is what the service connects as, and
+// portal_simulator reads the demo's ERP. Runs as the login of DATABASE_URL, which must be allowed to create roles unless they exist.
+// Every statement can be repeated: roles belong to the whole cluster, which several databases may share.
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
@@ -12,7 +12,7 @@ begin
     if not exists (select from pg_roles where rolname = wanted) then
       begin
         execute format('create role %I nologin noinherit', wanted);
-      exception when duplicate_object or unique_violation then null; -- another database's migration was faster
+      exception when duplicate_object or unique_violation then null; -- another database's migration created it first
       end;
     end if;
     if not pg_has_role(session_user, wanted, 'SET') then

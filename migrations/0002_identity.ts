@@ -1,5 +1,5 @@
-// Organizations, the people in them, their roles, and the credentials they hold. Every table that belongs to an organization
-// forces row-level security on it; the setting `portal.organization_id` names the organization of the transaction.
+// Organizations, users, roles, memberships and API keys. Every table that belongs to an organization forces row-level security;
+// the setting `portal.organization_id` names the organization of the transaction.
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {

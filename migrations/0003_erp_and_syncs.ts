@@ -1,5 +1,5 @@
-// The ERP connection, what it was found to hold, and the queue of sync runs. Everything here can be shown to operators;
-// what must be atomic with the synced records lives in the organization's own schema (src/warehouse/tenant-schema.ts).
+// The ERP connection, its metadata, and the queue of sync runs. What must change together with the synced records is in the
+// organization's own schema instead (src/warehouse/tenant-schema.ts).
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
@@ -61,8 +61,6 @@ create table sync_configs (
   constraint sync_config_of_organization unique (organization_id, id)
 );
 
--- Slots count from here on: a schedule that is changed or switched on does not catch up on what lay before. Other changes of a
--- configuration, its name say, must not swallow a slot that is due; neither must a pause that ends.
 create function note_schedule_change() returns trigger language plpgsql as $$
 begin
   if (new.schedule, new.timezone, new.enabled) is distinct from (old.schedule, old.timezone, old.enabled) then
@@ -92,7 +90,7 @@ create table sync_runs (
   lease_owner text,
   wake_at timestamptz,
   cancel_requested boolean not null default false,
-  -- Whether the organization's schema may hold something that this run staged.
+  -- Whether the organization's schema may hold rows that this run staged.
   staged boolean not null default false,
   progress jsonb,
   counts jsonb,

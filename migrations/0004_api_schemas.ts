@@ -1,4 +1,4 @@
-// Versions of the public interface. A published version is a promise: a trigger holds it, whoever writes.
+// Versions of the public interface. A trigger makes published versions immutable.
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {

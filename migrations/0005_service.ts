@@ -1,4 +1,4 @@
-// What the running service keeps for itself: rate-limit windows, stored answers to repeated requests, measured sizes.
+// The service's own state: rate-limit windows, stored responses of idempotent requests, measured sizes.
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
@@ -44,7 +44,6 @@ begin
 end $$;
 grant select, insert, update, delete on rate_limits to portal_service;
 
--- Bytes of one organization's schema: the one place that knows how the server measures.
 create function schema_bytes(schema_name text) returns bigint language sql stable as $$
   select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
   from pg_class c join pg_namespace n on n.oid = c.relnamespace

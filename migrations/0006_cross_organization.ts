@@ -1,13 +1,11 @@
-// The few look-ups that must see across organizations, each as a SECURITY DEFINER function that answers one question.
-// This list is complete: a test compares it with the database.
+// The few queries across organizations, each a SECURITY DEFINER function that answers one question. A test compares the list of
+// such functions with the database. Current definitions: db/functions.
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
 set local role portal_owner;
 
--- Who holds the secret with this hash? Revoked and expired keys are told apart by the caller. During the grace period of a
--- rotation the old secret goes on acting for whoever it acted for before, and for nobody with more power.
 create function find_api_key(hash bytea) returns table (
   id uuid, organization_id uuid, organization_slug text, organization_name text, scope_versions text[], scope_resources text[],
   scope_permissions text[], expires_at timestamptz, revoked_at timestamptz, user_id uuid, user_email text, user_name text,
@@ -23,7 +21,6 @@ language sql stable security definer set search_path = public, pg_temp as $$
   left join roles r on r.id = m.role_id
   where k.secret_hash = hash or k.previous_secret_hash = hash $$;
 
--- The memberships of one person, for choosing the organization of a request.
 create function memberships_of(wanted uuid) returns table (
   organization_id uuid, organization_slug text, organization_name text, role_id uuid, role_name text, role_built_in boolean, role_permissions text[])
 language sql stable security definer set search_path = public, pg_temp as $$
@@ -36,7 +33,6 @@ language sql stable security definer set search_path = public, pg_temp as $$
   select u.id, u.email, u.name from user_identities i join users u on u.id = i.user_id
   where i.issuer = wanted_issuer and i.subject = wanted_subject $$;
 
--- First sight of a subject whose e-mail its issuer verified: linked only to a known person without a link for that issuer.
 create function link_identity(wanted_issuer text, wanted_subject text, verified_email text) returns table (id uuid, email text, name text)
 language sql security definer set search_path = public, pg_temp as $$
   with person as (
@@ -48,7 +44,6 @@ language sql security definer set search_path = public, pg_temp as $$
   )
   select person.id, person.email, person.name from person join linked on linked.user_id = person.id $$;
 
--- The person with this e-mail, made if unknown; for operators and invitations.
 create function ensure_user(new_id uuid, wanted_email text, wanted_name text) returns uuid
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare found_id uuid;
@@ -58,7 +53,6 @@ begin
   return found_id;
 end $$;
 
--- Every enabled schedule, for the tick.
 create function scheduled_sync_configs() returns table (organization_id uuid, id uuid, schedule text, timezone text, last_slot timestamptz, since timestamptz)
 language sql stable security definer set search_path = public, pg_temp as $$
   select c.organization_id, c.id, c.schedule, c.timezone,
@@ -66,8 +60,6 @@ language sql stable security definer set search_path = public, pg_temp as $$
          c.scheduled_since
   from sync_configs c where c.enabled and c.schedule is not null and c.paused_reason is null $$;
 
--- Claims the oldest run that may be worked on and gives it a new lease: queued, due after waiting, or left by a dead worker.
--- A run that lost its worker has had one more attempt without progress; a worker that hands its run over leaves no name behind.
 create function claim_sync_run(worker text, lease interval) returns table (organization_id uuid, run_id uuid, lease_epoch integer, taken_over boolean)
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare chosen sync_runs%rowtype;
@@ -90,24 +82,20 @@ begin
       where r.id = chosen.id;
       return query select chosen.organization_id, chosen.id, chosen.lease_epoch + 1, chosen.status in ('running', 'publishing');
       return;
-    exception when unique_violation then null; -- a rival run of that config became active in between: look again
+    exception when unique_violation then null; -- another run of this configuration became active meanwhile: try again
     end;
   end loop;
 end $$;
 
--- Runs that ended elsewhere, by a cancellation say, before what they staged was cleared away.
 create function ended_staged_runs() returns table (organization_id uuid, run_id uuid)
 language sql stable security definer set search_path = public, pg_temp as $$
   select r.organization_id, r.id from sync_runs r
   where r.staged and r.status in ('succeeded', 'partial', 'failed', 'cancelled') order by r.queued_at limit 100 $$;
 
--- Drafts whose publication a stopped process left unfinished.
 create function unfinished_publications() returns table (organization_id uuid, id uuid)
 language sql stable security definer set search_path = public, pg_temp as $$
   select s.organization_id, s.id from api_schemas s where s.status = 'draft' and s.publication ->> 'status' = 'running' $$;
 
--- Takes away what nobody asks for any more: rate-limit windows, stored answers after 24 h, run events after 30 days, runs after
--- a year unless they are their configuration's last.
 create function prune_expired() returns void language sql security definer set search_path = public, pg_temp as $$
   delete from rate_limits where resets_at < clock_timestamp() - interval '1 minute';
   delete from idempotency_keys where created_at < now() - interval '24 hours';

@@ -1,5 +1,5 @@
-// Sessions of signed-in people. They belong to a person, who may belong to several organizations or to none: the setting
-// `portal.user_id` names the person of a transaction, and row-level security binds it to that person's sessions.
+// Browser sessions. A session belongs to a user, who may belong to several organizations or none: the setting `portal.user_id`
+// names the user of a transaction, and row-level security restricts it to that user's sessions.
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
@@ -13,7 +13,7 @@ create table sessions (
   id uuid primary key,
   token_hash bytea not null constraint session_token_is_unique unique,
   user_id uuid not null references users on delete cascade,
-  -- No foreign key: a session whose organization is gone must not be taken for one that never chose.
+  -- No foreign key: a session whose organization was deleted differs from one that has not chosen an organization.
   active_organization_id uuid,
   created_at timestamptz not null default now(),
   last_seen_at timestamptz not null default now(),
@@ -36,7 +36,7 @@ language sql stable security definer set search_path = public, pg_temp as $$
 revoke all on function find_session from public;
 grant execute on function find_session to portal_service;
 
--- Answers to repeated requests of people who have no organization yet are kept under the person's id.
+-- Stored responses of users without an organization are kept under the user's id.
 alter table idempotency_keys drop constraint idempotency_keys_organization_id_fkey;
 reset role`);
 }

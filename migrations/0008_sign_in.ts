@@ -1,23 +1,23 @@
-// Signing in: each attempt is finished once, people may have their own name written, and what each organization's agents spent.
+// Sign-in: each attempt can be finished once, users' names may be updated, and each organization's agent credits.
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
 set local role portal_owner;
 
--- Attempts to sign in that came back from the identity provider. Whoever inserts the row finishes the attempt; nobody else can.
+-- Finished sign-in attempts. Inserting the row finishes the attempt, so it succeeds once.
 create unlogged table used_sign_ins (
   state_hash bytea primary key,
   used_at timestamptz not null default now()
 );
 grant select, insert on used_sign_ins to portal_service;
 
--- In a transaction bound to a person, that person's own row may be seen and given a name, and nothing else of it changed.
+-- A transaction bound to a user may read that user's row and update its name, nothing else.
 create policy own_person on users for select using (id = (select current_person()));
 create policy own_name on users for update using (id = (select current_person()));
 grant update (name) on users to portal_service;
 
--- What the agents of an organization spent, by the month (UTC) that it counts for. Only ever added to.
+-- Credits spent by an organization's agents, by month (UTC). Append-only.
 create table agent_credit_entries (
   id uuid primary key,
   organization_id uuid not null references organizations on delete cascade,
@@ -35,9 +35,6 @@ create policy own_organization on agent_credit_entries using (organization_id = 
 create policy owner_sees_all on agent_credit_entries to portal_owner using (true);
 grant select, insert on agent_credit_entries to portal_service;
 
--- Takes away what nobody asks for any more: rate-limit windows, stored answers after 24 h, finished sign-ins, sessions that have
--- ended by themselves (after 12 h of rest or 7 days), run events after 30 days, runs after a year unless they are their
--- configuration's last.
 create or replace function prune_expired() returns void language sql security definer set search_path = public, pg_temp as $$
   delete from rate_limits where resets_at < clock_timestamp() - interval '1 minute';
   delete from idempotency_keys where created_at < now() - interval '24 hours';

@@ -1,5 +1,5 @@
-// Mail that waits to leave, and invitations that wait to be accepted. A mail's body may hold a token, so it is sealed and wiped
-// once the mail left or failed for good; of an invitation's token only the SHA-256 is kept.
+// The mail queue, and invitations. A mail's body may contain a token, so it is encrypted, and erased once the mail was sent or
+// failed for good. Of an invitation's token only the SHA-256 is stored.
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
@@ -17,7 +17,7 @@ create table outgoing_mails (
   status text not null default 'queued' constraint mail_status_is_known check (status in ('queued', 'sending', 'sent', 'failed', 'unknown')),
   attempts integer not null default 0,
   next_attempt_at timestamptz not null default clock_timestamp(),
-  -- Set before the first byte of the message leaves: from then on the mail may have arrived.
+  -- Set before the first byte of the message is sent: from then on the mail may have arrived.
   data_begun_at timestamptz,
   lease_id uuid,
   lease_until timestamptz,
@@ -45,7 +45,7 @@ create table invitations (
   accepted_at timestamptz,
   accepted_by uuid references users,
   mail_id uuid references outgoing_mails on delete set null,
-  -- A role that an open invitation would give can't be deleted; a closed invitation only remembers it.
+  -- A role that a pending invitation would grant can't be deleted; a closed invitation only keeps its name.
   open_role_id uuid generated always as (case when status = 'pending' then role_id end) stored
     constraint open_invitation_uses_role references roles,
   constraint acceptance_has_time_and_person check ((status = 'accepted') = (accepted_at is not null and accepted_by is not null))
@@ -68,11 +68,9 @@ begin
     execute format('grant select, insert, update, delete on %I to portal_service', t);
   end loop;
 end $$;
--- Whoever invited stays known to the organization, also after leaving it.
+-- The inviting user stays visible to the organization, also after leaving it.
 create policy inviters on users for select using (exists (select from invitations i where i.invited_by = users.id));
 
--- Claims one mail that is due, or whose sender died before the message was under way. What was under way may have arrived and is
--- never sent again by itself.
 create function claim_outgoing_mail(new_lease uuid, lease_for interval) returns table (organization_id uuid, id uuid)
 language plpgsql security definer set search_path = public, pg_temp as $$
 #variable_conflict use_column
@@ -96,12 +94,10 @@ end $$;
 create function prune_mails() returns void language sql security definer set search_path = public, pg_temp as $$
   delete from outgoing_mails where status in ('sent', 'failed', 'unknown') and created_at < now() - interval '90 days' $$;
 
--- Which invitation holds the token with this hash? Whether it may be accepted is asked within its organization.
 create function find_invitation(hash bytea) returns table (id uuid, organization_id uuid)
 language sql stable security definer set search_path = public, pg_temp as $$
   select i.id, i.organization_id from invitations i where i.token_hash = hash $$;
 
--- Whether anyone has invited this address: sign-in then lets a new person in.
 create function invited(wanted_email text) returns boolean
 language sql stable security definer set search_path = public, pg_temp as $$
   select exists (

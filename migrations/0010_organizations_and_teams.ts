@@ -1,12 +1,12 @@
-// Teams, keys that outlive the membership of whoever made them, names unique whatever their case, and organizations that can be
-// deleted while their audit log stays.
+// Teams, API keys that outlive their creator's membership, case-insensitive unique names, and deletion of organizations with
+// a lasting audit log.
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
 set local role portal_owner;
 
--- Set while an organization is being deleted: from then on nothing makes its room in the warehouse anew.
+-- Set when the deletion of an organization starts: from then on its warehouse schema can't be created again.
 alter table organizations add column deleting_since timestamptz;
 
 alter table roles drop constraint role_name_is_unique;
@@ -56,13 +56,11 @@ create index on audit_log (organization_id, action, at desc, id desc);
 create index on audit_log (organization_id, actor_id, at desc, id desc);
 create index on audit_log (organization_id, target_id, at desc, id desc);
 
--- What a key could do when it was handed to another person: whoever left still knows its secret, so it never does more than that.
--- Null: it was never handed over.
+-- The permissions that a key had when it was transferred: its former holder still knows the secret, so the key never gets more.
+-- Null: the key was never transferred.
 alter table api_keys add column ceiling text[], add column previous_ceiling text[];
 create index on api_keys (organization_id, created_by);
 
--- Who holds the secret with this hash? Revoked and expired keys are told apart by the caller. During the grace period of a
--- rotation the old secret goes on acting for whoever it acted for before, under its own ceiling, and for nobody with more power.
 drop function find_api_key(bytea);
 create function find_api_key(hash bytea) returns table (
   id uuid, organization_id uuid, organization_slug text, organization_name text, scope_versions text[], scope_resources text[],
@@ -82,7 +80,6 @@ language sql stable security definer set search_path = public, pg_temp as $$
 revoke all on function find_api_key from public;
 grant execute on function find_api_key to portal_service;
 
--- The organizations that one person belongs to, for listing them.
 create function organizations_of(wanted uuid) returns table (id uuid, slug text, name text, created_at timestamptz)
 language sql stable security definer set search_path = public, pg_temp as $$
   select o.id, o.slug, o.name, o.created_at from memberships m join organizations o on o.id = m.organization_id where m.user_id = wanted $$;

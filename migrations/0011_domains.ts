@@ -1,4 +1,4 @@
-// Domains of an organization. Anyone may name a hostname; only control of its DNS makes it theirs, and then theirs alone.
+// Domains. Several organizations may add a hostname; only proof of control of its DNS assigns it, to one of them.
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
@@ -35,8 +35,6 @@ create policy own_organization on domains using (organization_id = (select curre
 create policy owner_sees_all on domains to portal_owner using (true);
 grant select, insert, update, delete on domains to portal_service;
 
--- Gives out pending domains whose time has come, each to one process; the next look is put off by the lease, so that a process
--- that dies meanwhile delays it and loses nothing.
 create function claim_due_domains(most integer, lease interval) returns table (organization_id uuid, id uuid)
 language sql security definer set search_path = public, pg_temp as $$
   with due as (

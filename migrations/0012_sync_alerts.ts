@@ -1,11 +1,10 @@
-// What an operator sees of a sync: words for whoever follows a run, changes of the ERP's fields, and who was told what already.
+// What administrators see of syncs: live progress of runs, changes of the ERP's fields, and which alerts were sent.
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
 set local role portal_owner;
 
--- Whoever follows a run hears of everything that is shown of it, whoever writes it. Only a hint: followers also look by themselves.
 create function tell_followers() returns trigger language plpgsql as $$
 begin
   if tg_table_name = 'sync_run_events' then
@@ -19,8 +18,8 @@ end $$;
 create trigger tell_followers after update on sync_runs for each row execute function tell_followers();
 create trigger tell_followers after insert on sync_run_events for each row execute function tell_followers();
 
--- Fields of a record type that came, went or changed their type in the ERP. The id is made where the change is noticed, so that
--- bringing it here again does nothing.
+-- Fields that were added, removed or changed type in the ERP. The id is chosen where the change is detected, so that a repeated
+-- insert has no effect.
 create table drift_events (
   id uuid primary key,
   organization_id uuid not null references organizations on delete cascade,
@@ -36,7 +35,7 @@ create table drift_events (
 create index on drift_events (organization_id, record_type, at desc, id desc);
 create index on drift_events (at);
 
--- How each sync was when its recipients were told last. A change of state and the mail about it are one transaction.
+-- The state of each sync that its recipients were last notified of. The change and the mail are one transaction.
 create table sync_alerts (
   sync_config_id uuid primary key,
   organization_id uuid not null references organizations on delete cascade,
@@ -49,7 +48,7 @@ create table sync_alerts (
 );
 create index on sync_alerts (organization_id, sync_config_id);
 
--- Each threshold of a certificate is told once; a new certificate has another fingerprint.
+-- Each expiry threshold is reported once per certificate; a renewed certificate has another fingerprint.
 create table certificate_alerts (
   organization_id uuid not null references organizations on delete cascade,
   fingerprint text not null,
@@ -70,7 +69,6 @@ begin
   end loop;
 end $$;
 
--- Organizations whose signing certificate ends within that time.
 create function organizations_with_expiring_certificate(within interval) returns table (organization_id uuid)
 language sql stable security definer set search_path = public, pg_temp as $$
   select c.organization_id from erp_certificates c where c.active and c.not_after <= clock_timestamp() + within

@@ -1,11 +1,11 @@
-// Who called what: calls of the public interface by key, day, version and resource. And what publishing a version found out.
+// Usage of the public interface by key, day, version and resource, and the report of each publication.
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
 set local role portal_owner;
 
--- Empty version: the call named none that exists. Empty resource: the description, or a resource that does not exist.
+-- Empty version: the request named none that exists. Empty resource: the description, or an unknown resource.
 create table api_key_usage (
   organization_id uuid not null references organizations on delete cascade,
   api_key_id uuid not null references api_keys on delete cascade,
@@ -21,7 +21,7 @@ create table api_key_usage (
 create index on api_key_usage (organization_id, version, day);
 create index on api_key_usage (day);
 
--- The last attempt to publish each version: every pair that was run, and what changed since the version before.
+-- The last attempt to publish each version: every read that was tried, and the differences from the previous version.
 create table publication_reports (
   api_schema_id uuid primary key references api_schemas on delete cascade,
   organization_id uuid not null references organizations on delete cascade,
@@ -32,7 +32,7 @@ create table publication_reports (
   pairs jsonb not null default '[]'
 );
 
--- Since when a version is deprecated: another sunset doesn't make it another day.
+-- When the version was deprecated. Changing the sunset date does not change it.
 alter table api_schemas add column deprecated_at timestamptz;
 create or replace function hold_published_schema() returns trigger language plpgsql as $$
 declare free constant text[] := '{status,sunset_at,deprecated_at,updated_at}';
@@ -63,8 +63,6 @@ begin
   end loop;
 end $$;
 
--- Adds what one process counted for keys of any organization. The organization is the key's; a key that is gone counts no more.
--- Rows are taken in one order, so that two processes never wait for each other in a circle.
 create function add_api_key_usage(counted jsonb) returns void language sql security definer set search_path = public, pg_temp as $$
   insert into api_key_usage as u (organization_id, api_key_id, day, version, resource, succeeded, not_modified, refused, failed)
   select k.organization_id, k.id, c.day, c.version, c.resource, c.succeeded, c.not_modified, c.refused, c.failed

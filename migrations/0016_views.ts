@@ -1,11 +1,11 @@
-// Saved views: which records of the warehouse someone wants to see, how, and who else may see them.
+// Saved views: which records to show, how, and to whom.
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
 set local role portal_owner;
 
--- Nothing is lost with a person or a team: a view whose owner left stays without one, and a view whose team is gone is its owner's.
+-- When the owner leaves, the view remains without an owner; when its team is deleted, it belongs to its owner alone.
 create table views (
   id uuid primary key,
   organization_id uuid not null references organizations on delete cascade,

@@ -1,5 +1,5 @@
-// Subscriptions to views: who gets which view when, the slots that came due, one delivery for each recipient of a slot, and the links
-// by which a recipient ends it. A large attachment is kept once for all mails of a slot.
+// Subscriptions to views: recipients and schedule, due slots, one delivery per recipient and slot, and unsubscribe links.
+// A large attachment is stored once for all mails of a slot.
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
@@ -11,7 +11,7 @@ create table mail_attachments (
   organization_id uuid not null references organizations on delete cascade,
   filename text not null,
   content_type text not null,
-  -- Packed and sealed, as a mail's body is.
+  -- Compressed and encrypted, like a mail's body.
   content text not null,
   created_at timestamptz not null default now()
 );
@@ -22,13 +22,13 @@ create index on outgoing_mails (attachment_id) where attachment_id is not null;
 create table subscriptions (
   id uuid primary key,
   organization_id uuid not null references organizations on delete cascade,
-  -- Null once the view is gone, and once its owner left.
+  -- Null once the view was deleted, or once its owner left.
   view_id uuid,
   owner_id uuid,
   schedule text not null,
   timezone text not null,
   format text not null constraint subscription_format_is_known check (format in ('html', 'csv')),
-  -- A template of the organization; 0020 ties it to its table.
+  -- A template of the organization; 0020 adds the foreign key.
   template_id uuid constraint template_is_for_html check (template_id is null or format = 'html'),
   enabled boolean not null default true,
   disabled_reason text constraint disabled_reason_is_known check (disabled_reason in ('view_deleted', 'view_hidden', 'owner_left')),
@@ -47,7 +47,6 @@ create index on subscriptions (organization_id, view_id);
 create index on subscriptions (organization_id, owner_id);
 create trigger schedule_changes before update on subscriptions for each row execute function note_schedule_change();
 
--- A subscription never sends what nobody may see for it: without its view, or without its owner, it stands still and says why.
 create function disable_without_view_or_owner() returns trigger language plpgsql as $$
 begin
   if new.enabled and (new.view_id is null or new.owner_id is null) then
@@ -56,10 +55,10 @@ begin
   end if;
   return new;
 end $$;
--- By its name it goes first, so that the other trigger sees the change.
+-- Its name makes this trigger run first, so that the other one sees the change.
 create trigger disable_without_view_or_owner before update on subscriptions for each row execute function disable_without_view_or_owner();
 
--- An address that was taken off the list stays here, so that putting it on again does not undo its owner's no.
+-- A removed address stays, so that adding it again does not undo its unsubscription.
 create table subscription_recipients (
   id uuid primary key,
   organization_id uuid not null references organizations on delete cascade,
@@ -73,7 +72,7 @@ create table subscription_recipients (
 );
 create index on subscription_recipients (organization_id, subscription_id);
 
--- What became due: worked on under a lease, done in one transaction with its mails.
+-- Due times, processed under a lease and completed in one transaction with their mails.
 create table subscription_slots (
   id uuid primary key,
   organization_id uuid not null references organizations on delete cascade,
@@ -101,7 +100,7 @@ create table subscription_deliveries (
   slot_id uuid not null references subscription_slots on delete cascade,
   recipient_id uuid not null references subscription_recipients on delete cascade,
   message_id text not null constraint delivery_message_id_is_unique unique,
-  -- Once a mail is queued, its own row says what became of it.
+  -- Once a mail is queued, the mail's own row has the outcome.
   status text not null constraint delivery_status_is_known check (status in ('queued', 'failed', 'skipped')),
   mail_id uuid references outgoing_mails on delete set null,
   records bigint,
@@ -115,7 +114,7 @@ create index on subscription_deliveries (created_at);
 create index on subscription_deliveries (recipient_id);
 create index on subscription_deliveries (mail_id) where mail_id is not null;
 
--- The token of a link stands in one mail; here is its hash, and what the mail was called.
+-- The token of an unsubscribe link is in one mail; stored are its hash and the title of the mail.
 create table subscription_links (
   token_hash bytea primary key,
   organization_id uuid not null references organizations on delete cascade,
@@ -140,14 +139,12 @@ begin
   end loop;
 end $$;
 
--- Every enabled schedule, for the tick.
 create function scheduled_subscriptions() returns table (organization_id uuid, id uuid, schedule text, timezone text, last_slot timestamptz, since timestamptz)
 language sql stable security definer set search_path = public, pg_temp as $$
   select s.organization_id, s.id, s.schedule, s.timezone,
          (select max(l.slot) from subscription_slots l where l.subscription_id = s.id and l.trigger = 'schedule'), s.scheduled_since
   from subscriptions s where s.enabled $$;
 
--- Claims one slot that is due, or whose worker died.
 create function claim_subscription_slot(new_lease uuid, lease_for interval) returns table (organization_id uuid, id uuid)
 language sql security definer set search_path = public, pg_temp as $$
   update subscription_slots s
@@ -159,13 +156,10 @@ language sql security definer set search_path = public, pg_temp as $$
   where s.id = due.id
   returning s.organization_id, s.id $$;
 
--- Whose mail held the token with this hash?
 create function find_subscription_link(hash bytea) returns table (organization_id uuid)
 language sql stable security definer set search_path = public, pg_temp as $$
   select l.organization_id from subscription_links l where l.token_hash = hash $$;
 
--- Deliveries after 90 days, with their slots; the last scheduled slot of each subscription says up to when it was served and stays. Links work
--- for two years, and so long an address that was taken off a list is known; one that unsubscribed always is.
 create function prune_subscriptions() returns void language sql security definer set search_path = public, pg_temp as $$
   delete from subscription_deliveries where created_at < now() - interval '90 days';
   delete from subscription_slots s where s.created_at < now() - interval '90 days'

@@ -1,4 +1,4 @@
-// What the customer's portal shows and how: labels and formats of fields, the sidebar, pages, and the texts of mails and documents.
+// The customer's portal: labels and formats of fields, the sidebar, pages, and templates of mails and documents.
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
@@ -23,8 +23,8 @@ create table portal_sidebars (
   updated_at timestamptz not null default clock_timestamp()
 );
 
--- What visitors see is a copy of its own, so that editing goes on beside it. Its address is unique among what visitors see, the
--- draft's among drafts.
+-- Visitors see a separate published copy while the draft is edited. Slugs are unique among published copies, and among
+-- drafts.
 create table portal_pages (
   id uuid primary key,
   organization_id uuid not null references organizations on delete cascade,

@@ -1,4 +1,4 @@
-// What trying a version's reads has shown may be shown anew: over how many records, and the summary beside that of the publication.
+// A version's reads may be proved again after its publication: the number of records, and a summary next to the first one.
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {

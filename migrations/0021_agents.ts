@@ -1,12 +1,12 @@
-// Agents, what people talk about with them, and who is answering what at the moment. What answers cost stays in the ledger of 0008,
-// whatever becomes of agent and conversation.
+// Agents, conversations, and the messages being answered. Spent credits stay in agent_credit_entries (0008) when an agent or a
+// conversation is deleted.
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
 set local role portal_owner;
 
--- 'epoch' grows with every change of state: a check settles the state that it was begun for, or nothing.
+-- 'epoch' rises with every state change: a check records its result only for the epoch that it started with.
 create table agents (
   id uuid primary key,
   organization_id uuid not null references organizations on delete cascade,
@@ -32,7 +32,7 @@ create index on agents (organization_id, created_at desc, id desc);
 create index on agents (organization_id, api_version);
 create index on agents (updated_at) where status in ('provisioning', 'restarting');
 
--- A conversation is its maker's alone, and goes with their membership.
+-- A conversation belongs to the member who started it and is deleted with the membership.
 create table conversations (
   id uuid primary key,
   organization_id uuid not null references organizations on delete cascade,
@@ -68,8 +68,8 @@ create table conversation_messages (
 );
 create index on conversation_messages (organization_id, conversation_id, created_at, id);
 
--- One row for as long as a message is being answered: the lease of the process that does it, and the credits held for it. It refers to
--- no conversation, so that deleting one frees no credits that are still being spent.
+-- One row while a message is being answered: the lease of the process and the credits held. It refers to no conversation, so that
+-- deleting one releases no credits that are still being spent.
 create table running_answers (
   message_id uuid primary key,
   organization_id uuid not null references organizations on delete cascade,
@@ -99,7 +99,6 @@ begin
   end loop;
 end $$;
 
--- Agents that wait for their check, or whose check died with its process. Each is given to one caller for as long as the lease.
 create function claim_agent_checks(most integer, lease interval) returns table (organization_id uuid, id uuid, epoch integer)
 language sql security definer set search_path = public, pg_temp as $$
   update agents a set lease_until = clock_timestamp() + lease
@@ -109,7 +108,6 @@ language sql security definer set search_path = public, pg_temp as $$
   where a.id = chosen.id
   returning a.organization_id, a.id, a.epoch $$;
 
--- Messages whose process is gone: they have failed, cost nothing, and what was held for them is free again.
 create function end_lost_answers() returns integer
 language sql security definer set search_path = public, pg_temp as $$
   with lost as (

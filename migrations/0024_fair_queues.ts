@@ -1,12 +1,12 @@
-// Organizations take turns in the queues of mails and of subscriptions' slots: whoever queues thousands holds up nobody else. Next is
-// one of those that have the fewest in hand, and of these the one that waits longest.
+// Fair queues for mails and subscription slots: one organization's thousands of entries don't delay the others. Next is the
+// organization with the fewest entries in progress; among equals, the one that has waited longest.
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
 set local role portal_owner;
 
--- What waits, by whose it is; it takes the place of the index by time alone.
+-- Waiting mails by organization; replaces the index by time alone.
 create index outgoing_mails_by_turn on outgoing_mails (organization_id, next_attempt_at, id) where status = 'queued';
 create index outgoing_mails_in_hand on outgoing_mails (organization_id, lease_until) where status = 'sending';
 drop index outgoing_mails_next_attempt_at_id_idx;
@@ -28,7 +28,7 @@ begin
     select lost.id from outgoing_mails lost
     where lost.status = 'sending' and lost.lease_until < clock_timestamp() and lost.data_begun_at is null for update skip locked);
   for turn in
-    -- From one organization to the next by the index, past all that it has queued.
+    -- A loose index scan: one index probe per organization, however many rows each has queued.
     with recursive waiting (organization_id) as (
       (select q.organization_id from outgoing_mails q where q.status = 'queued' order by q.organization_id limit 1)
       union all

@@ -1,19 +1,19 @@
-// Pay: an organization's accounts at payment providers, checkouts and what became of them, refunds, payouts, the inbox of providers'
-// events, and the queue of what is to be asked of a provider. Amounts are whole minor units. No column could hold a card number.
+// Payments: accounts at providers, checkouts, payments, refunds, payouts, the inbox of providers' events, and the queue of
+// requests to make to a provider. Amounts are integers in minor units. No column can hold a card number.
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
 set local role portal_owner;
 
--- The id is the end of the account's webhook address. An account stays when the configuration moves to another provider.
+-- The id is the end of the account's webhook address. An account remains when the configuration moves to another provider.
 create table pay_accounts (
   id uuid primary key,
   organization_id uuid not null references organizations on delete cascade,
   provider text not null,
   secrets text,
   secret_hint text check (length(secret_hint) <= 4),
-  -- What changed at the provider before this time has been looked at.
+  -- Changes at the provider before this time have been fetched.
   looked_until timestamptz not null default clock_timestamp(),
   created_at timestamptz not null default clock_timestamp(),
   updated_at timestamptz not null default clock_timestamp(),
@@ -21,7 +21,7 @@ create table pay_accounts (
   constraint one_pay_account_per_provider unique (organization_id, provider)
 );
 
--- Its row is what checkouts of one organization are lined up by.
+-- A lock on this row serializes the checkouts of an organization.
 create table pay_configs (
   organization_id uuid primary key references organizations on delete cascade,
   account_id uuid not null,
@@ -34,7 +34,7 @@ create table pay_configs (
   constraint pay_config_uses_an_account foreign key (organization_id, account_id) references pay_accounts (organization_id, id)
 );
 
--- Whoever decides about money of a payment holds the lock on its row.
+-- A decision about the money of a payment requires a lock on its row.
 create table pay_payments (
   id uuid primary key,
   organization_id uuid not null references organizations on delete cascade,
@@ -67,7 +67,7 @@ create index on pay_payments (organization_id, created_at desc, id desc);
 create index on pay_payments (organization_id, status, created_at desc, id desc);
 create index on pay_payments (organization_id, customer_id, created_at desc, id desc);
 
--- What a checkout was made with, so that it can be asked for again in the same words.
+-- The input of each checkout, so that its session can be requested again unchanged.
 create table pay_checkouts (
   id uuid primary key,
   organization_id uuid not null references organizations on delete cascade,
@@ -82,7 +82,7 @@ create table pay_checkouts (
   constraint checkout_of_payment foreign key (organization_id, payment_id) references pay_payments (organization_id, id) on delete cascade
 );
 
--- 'due_minor': what the ERP showed as open at the checkout, read from it no earlier than 'read_at'.
+-- 'due_minor': the amount that the ERP showed as open at the checkout, read at 'read_at' or later.
 create table pay_payment_invoices (
   organization_id uuid not null references organizations on delete cascade,
   payment_id uuid not null,
@@ -97,7 +97,7 @@ create table pay_payment_invoices (
 );
 create index on pay_payment_invoices (organization_id, record_id);
 
--- Those made at the provider's own desk too. 'provider_refund_id' is null until the provider answered.
+-- Includes refunds made at the provider's dashboard. 'provider_refund_id' is null until the provider has answered.
 create table pay_refunds (
   id uuid primary key,
   organization_id uuid not null references organizations on delete cascade,
@@ -149,7 +149,7 @@ create table pay_payout_entries (
 );
 create index on pay_payout_entries (organization_id, payment_id);
 
--- Each event of a provider once. 'outcome' is null until what it names was asked for.
+-- Each event of a provider once. 'outcome' is null until the object that it names was fetched.
 create table pay_events (
   organization_id uuid not null references organizations on delete cascade,
   account_id uuid not null,
@@ -164,8 +164,8 @@ create table pay_events (
 create index on pay_events (account_id, subject) where outcome is null;
 create index on pay_events (received_at);
 
--- What is to be asked of a provider, once per thing however many ask for it. 'payment': ours by its id. 'object': one of the provider's,
--- as <kind>:<id>. 'account': what changed there since the last look. 'wakes' counts who asked, so that none is lost meanwhile.
+-- Requests to make to a provider, one row per subject. 'payment': ours, by id. 'object': the provider's, as <kind>:<id>.
+-- 'account': all changes since the last request. 'wakes' counts triggers, so that one that arrives meanwhile is not lost.
 create table pay_tasks (
   organization_id uuid not null references organizations on delete cascade,
   account_id uuid not null,
@@ -196,12 +196,10 @@ begin
   end loop;
 end $$;
 
--- Whose webhook address it is.
 create function find_pay_account(endpoint uuid) returns table (organization_id uuid, provider text)
 language sql stable security definer set search_path = public, pg_temp as $$
   select a.organization_id, a.provider from pay_accounts a where a.id = endpoint $$;
 
--- Next is one of the organizations that have the fewest in hand, and of these the one that waits longest.
 create function claim_pay_task(new_lease uuid, lease_for interval)
 returns table (organization_id uuid, account_id uuid, kind text, subject text, wakes integer, attempts integer)
 language plpgsql security definer set search_path = public, pg_temp as $$
@@ -238,7 +236,6 @@ begin
   end loop;
 end $$;
 
--- Providers repeat an event for days, not for months.
 create function prune_pay_events() returns integer
 language sql security definer set search_path = public, pg_temp as $$
   with gone as (delete from pay_events where received_at < clock_timestamp() - interval '90 days' returning 1)

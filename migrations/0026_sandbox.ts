@@ -1,13 +1,13 @@
-// The books of the sandbox, a payment provider that is built in. They stand for another company's system: its truth about money taken
-// and given back. The rest of the service reads them through the provider's interface alone, so nothing refers to them by a foreign key.
+// The ledger of the sandbox, the built-in payment provider. It plays another company's system, so the rest of the service reads it
+// through the provider interface only, and no foreign key refers to it.
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
 set local role portal_owner;
 
--- One row is a checkout session and the payment that it leads to; 'received' is the amount when it SUCCEEDED, else nothing. 'due_at' is
--- when the clock alone next changes the row: expiry, a delayed outcome, the next payout. 'token' is sealed; look-ups go by its hash.
+-- A checkout session with its payment. 'received' is the amount once it SUCCEEDED. 'due_at': when time alone changes the row
+-- next (expiry, a delayed outcome, the next payout). 'token' is encrypted; lookups use its hash.
 create table sandbox_payments (
   id text primary key,
   organization_id uuid not null references organizations on delete cascade,
@@ -39,7 +39,7 @@ create index on sandbox_payments (organization_id, account_id, changed_at, id);
 create index on sandbox_payments (payout_id) where payout_id is not null;
 create index on sandbox_payments (due_at) where due_at is not null;
 
--- 'refund_id' is the caller's; one that the provider made by itself has none.
+-- 'refund_id' is the caller's; null for refunds that the provider made itself.
 create table sandbox_refunds (
   id text primary key,
   organization_id uuid not null references organizations on delete cascade,
@@ -73,7 +73,7 @@ create table sandbox_payouts (
 create index on sandbox_payouts (organization_id, account_id, changed_at, id);
 create index on sandbox_payouts (due_at) where due_at is not null;
 
--- What was told to the webhook, and how often it was tried. 'body' is sent byte for byte.
+-- Webhook events and their delivery attempts. 'body' is sent byte for byte.
 create table sandbox_events (
   id text primary key,
   organization_id uuid not null references organizations on delete cascade,
@@ -100,19 +100,16 @@ begin
   end loop;
 end $$;
 
--- Whose payment page has the token with this hash?
 create function find_sandbox_payment(hash bytea) returns table (organization_id uuid)
 language sql stable security definer set search_path = public, pg_temp as $$
   select p.organization_id from sandbox_payments p where p.token_hash = hash $$;
 
--- Where does the clock alone change something by now?
 create function due_in_sandbox(at timestamptz) returns table (organization_id uuid)
 language sql stable security definer set search_path = public, pg_temp as $$
   select p.organization_id from sandbox_payments p where p.due_at <= at
   union select r.organization_id from sandbox_refunds r where r.due_at <= at
   union select o.organization_id from sandbox_payouts o where o.due_at <= at $$;
 
--- Claims one event for an attempt to deliver it: nobody else gets it for as long as the lease.
 create function claim_sandbox_event(lease interval) returns table (organization_id uuid, id text, attempts integer)
 language sql security definer set search_path = public, pg_temp as $$
   update sandbox_events e set attempts = e.attempts + 1, next_attempt_at = clock_timestamp() + lease

@@ -1,13 +1,13 @@
-// What the ERP is owed for payments and refunds that succeeded: one document each, and what became of it there.
+// The documents that succeeded payments and refunds need in the ERP, one each, and what became of them there.
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
 set local role portal_owner;
 
--- Amounts stand with the payment's own document: what is applied to invoices now, and what is neither applied nor given back. The lease
--- stands there too and is for all documents of the payment. 'attempts' grows before anything is sent, so that the first is known to be
--- the first; 'failures' are those in a row, by which the wait grows.
+-- Amounts are on the payment's own document: what is applied to invoices now, and what is neither applied nor refunded. The lease
+-- is there too, for all documents of the payment. 'attempts' rises before anything is sent, so that a first attempt is known to be
+-- the first; 'failures' counts consecutive ones and sets the wait.
 create table pay_erp_documents (
   id uuid primary key,
   organization_id uuid not null references organizations on delete cascade,
@@ -49,8 +49,6 @@ create policy own_organization on pay_erp_documents using (organization_id = (se
 create policy owner_sees_all on pay_erp_documents to portal_owner using (true);
 grant select, insert, update, delete on pay_erp_documents to portal_service;
 
--- Leases a payment of which a document is due: its own first, then those of its refunds. Nothing of an organization is due whose
--- write-back is off, or whose ERP account is left alone for a while. Organizations take turns: the one with the fewest in hand is next.
 create function claim_pay_erp_payment(new_lease uuid, lease_for interval) returns table (organization_id uuid, payment_id uuid)
 language plpgsql security definer set search_path = public, pg_temp as $$
 #variable_conflict use_column

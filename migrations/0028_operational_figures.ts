@@ -1,5 +1,5 @@
-// What an operator watches of all organizations together: what waits, for how long, and which syncs are behind their schedule. Numbers
-// alone; a sync that is behind is named by its id.
+// Metrics over all organizations: what waits, for how long, and which syncs are behind their schedule. Numbers only; a sync that is
+// behind is named by its id.
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
@@ -8,7 +8,6 @@ set local role portal_owner;
 
 create index sync_runs_by_end on sync_runs (finished_at) where finished_at is not null;
 
--- Each figure with its labels' value. Asked every few seconds by every process: each part is read from a small index.
 create function operational_figures() returns table (figure text, label text, value double precision)
 language sql stable security definer set search_path = public, pg_temp as $$
   select 'sync_runs', r.status, count(*)::float8 from sync_runs r
@@ -50,7 +49,7 @@ language sql stable security definer set search_path = public, pg_temp as $$
   select 'agent_answers', '', count(*)::float8 from running_answers
   union all
   select l.figure, l.label, l.value from (
-    -- A slot is kept when a run that began after it succeeded. The oldest one that was not kept says how far behind a sync is.
+    -- A slot is served when a run that started after it succeeded. The oldest slot not served tells how far behind a sync is.
     with behind as materialized (
       select c.id, extract(epoch from clock_timestamp() - slot.at)::float8 as seconds
       from sync_configs c

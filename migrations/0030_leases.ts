@@ -1,5 +1,5 @@
-// What a process has in hand belongs to it for as long as it renews its lease: requests under an Idempotency-Key, and publications.
-// A write notes under the claim of its key, in its own transaction, what it did: whoever takes the key over knows it.
+// Work in progress belongs to a process while it renews its lease: requests under an Idempotency-Key, and publications. A write
+// records its outcome under the claim of its key, in its own transaction, so that a process that takes over the key finds it.
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
@@ -10,7 +10,6 @@ alter table idempotency_keys
   add column claim_id uuid constraint idempotency_claim_is_unique unique,
   add column done jsonb;
 
--- Whether the claim still holds its key. The row stays locked until the write commits, so nobody takes the key over in between.
 create function note_write(claim uuid, what jsonb) returns boolean
 language plpgsql security definer set search_path = public, pg_temp as $$
 begin
@@ -20,7 +19,6 @@ end $$;
 
 alter table api_schemas add column publication_lease_until timestamptz;
 
--- Drafts whose publication nobody works on any more. A process of an earlier version asks unfinished_publications instead.
 create function claim_publications(lease interval) returns table (organization_id uuid, id uuid)
 language sql security definer set search_path = public, pg_temp as $$
   update api_schemas s set publication_lease_until = clock_timestamp() + lease

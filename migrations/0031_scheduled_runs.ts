@@ -1,12 +1,10 @@
-// The runs of a minute are queued many at a time: thousands of schedules come due at the same quarter of an hour, and a transaction
-// for each took longer than anything else of the tick.
+// Queues the runs of a minute in batches: thousands of schedules are due at the same quarter of an hour, and one transaction
+// per run took longer than all the rest of the tick.
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
 set local role portal_owner;
--- Queues a run for each slot that has none yet, of any organization; says how many. Configurations are taken in one order, so that two
--- processes never wait for each other in a circle.
 create function enqueue_scheduled_runs(due jsonb) returns integer
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare made integer;

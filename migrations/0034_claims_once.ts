@@ -1,5 +1,5 @@
-// Who asks a queue for one thing gets one. The planner ran the inner query of these claims again for each row of the table where its
-// statistics took that for a table of one row; each time the next row was locked and leased, and nobody was told of any but the first.
+// A claim takes one row. Where table statistics said one row, the planner ran the inner query of these claims again for each row:
+// each time the next row was locked and leased, and only the first was returned.
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
@@ -19,7 +19,7 @@ begin
     select lost.id from outgoing_mails lost
     where lost.status = 'sending' and lost.lease_until < clock_timestamp() and lost.data_begun_at is null for update skip locked);
   for turn in
-    -- From one organization to the next by the index, past all that it has queued.
+    -- A loose index scan: one index probe per organization, however many rows each has queued.
     with recursive waiting (organization_id) as (
       (select q.organization_id from outgoing_mails q where q.status = 'queued' order by q.organization_id limit 1)
       union all

@@ -1,4 +1,4 @@
-// Whoever finds a key is told whether its use was noted in the last minute: most requests then have nothing to write.
+// Looking up a key also returns whether its use was recorded in the last minute: most requests then have nothing to write.
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {

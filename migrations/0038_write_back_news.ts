@@ -1,13 +1,13 @@
-// People are told of payments that stay on their way into the ERP, and operators see how many there are and for how long. What waits
-// because a person switched it off, or because its account is left alone for a while, is no longer taken for a queue that stands still.
+// Reports payments that are stuck on their way into the ERP, by mail and as metrics. Documents that wait because write-back was
+// switched off, or because the ERP account is backing off, no longer count as a stalled queue.
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
 set local role portal_owner;
 
--- 'tell_at': from then on people are to hear that something is wrong; null while nothing is. 'told': the status that they heard of last, null
--- once they heard that all is well. 'told_at': when they heard of this document last.
+-- 'tell_at': when to report that something is wrong; null while nothing is. 'told': the status that was last reported, null after
+-- recovery was reported. 'told_at': when this document was last reported.
 alter table pay_erp_documents add column tell_at timestamptz, add column told text, add column told_at timestamptz,
   add constraint told_status_is_no_good_one check (told in ('PENDING', 'PARTLY_APPLIED', 'FAILED'));
 update pay_erp_documents set tell_at = clock_timestamp() where status = 'FAILED';
@@ -15,12 +15,10 @@ create index pay_erp_documents_unsettled on pay_erp_documents (status) where sta
 create index pay_erp_documents_to_tell on pay_erp_documents (organization_id) where tell_at is not null or told is not null;
 create index pay_erp_documents_told on pay_erp_documents (organization_id, told_at) where told_at is not null;
 
--- Whether it is another state than the one that was told. One that is tried again is none.
 create function erp_document_is_news(d pay_erp_documents) returns boolean language sql stable as $$
   select case when d.status = 'LANDED' then d.told is not null
     else d.tell_at <= clock_timestamp() and (d.told is null or (d.told <> d.status and d.status <> 'PENDING')) end $$;
 
--- Organizations with such news to whom nothing was told for so long.
 create function organizations_with_erp_news(quiet interval) returns table (organization_id uuid)
 language sql stable security definer set search_path = public, pg_temp as $$
   select distinct d.organization_id from pay_erp_documents d
@@ -86,7 +84,7 @@ language sql stable security definer set search_path = public, pg_temp as $$
   ) w (figure, label, value)
   union all
   select l.figure, l.label, l.value from (
-    -- A slot is kept when a run that began after it succeeded. The oldest one that was not kept says how far behind a sync is.
+    -- A slot is served when a run that started after it succeeded. The oldest slot not served tells how far behind a sync is.
     with behind as materialized (
       select c.id, extract(epoch from clock_timestamp() - slot.at)::float8 as seconds
       from sync_configs c

@@ -1,37 +1,39 @@
-// Brings a database to this version's state. Several processes may start at once: the first one works, the others wait.
+// Migrates a database to this version of the schema. When several processes start at once, one migrates and the others wait for it.
 import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Knex } from 'knex';
-import { type Address, checkServer, explainDatabase, openKnex, poolConfig, UnfitDatabase } from './connect.ts';
-import { watchSilence } from './silence.ts';
+import { assertSupportedServer, type DatabaseAddress, explainDatabaseError, openKnex, poolConfig, UnusableDatabase } from './connect.ts';
+import { appliedRelease, applyFunctions, currentRelease } from './functions.ts';
+import { monitorDatabaseLiveness } from './liveness.ts';
 
 const directory = fileURLToPath(new URL('../../migrations', import.meta.url));
 /**
- * Migrations of a later version are no concern of an earlier one, which may start beside it while a deployment goes on or is taken
- * back. So each migration leaves what the version before it needs.
+ * During a rolling deployment or a rollback an older version may start against a database that a newer one has migrated. It ignores
+ * migrations that it doesn't know, so each migration must leave in place what the previous version needs.
  */
 const migrations = { directory, loadExtensions: ['.ts'], disableMigrationsListValidation: true };
-/** Any number that nothing else locks; shared by every process of every version. */
+/** Key of the advisory lock: an arbitrary number that nothing else uses; the same in every process of every version. */
 const migrationLock = 7_205_119_204;
 
-export type Standing = 'behind' | 'level' | 'ahead';
+/** How a database compares with this code. */
+export type MigrationStatus = 'behind' | 'level' | 'ahead';
 
 /**
- * Reads this code's migrations once, and says of the names of those that a database has how it stands to them. One that lacks any is behind,
- * whatever else it has.
+ * Reads the names of this code's migrations once, and returns a function that compares the migrations applied to a database with them. A
+ * database that lacks any of them is `behind`, even if it also has newer ones.
  */
-export async function openStanding(): Promise<(applied: readonly string[]) => Standing> {
+export async function readMigrationStatus(): Promise<(applied: readonly string[]) => MigrationStatus> {
   const own = (await readdir(directory)).filter((name) => name.endsWith('.ts'));
   return (applied) => {
-    const there = new Set(applied);
-    if (own.some((name) => !there.has(name))) return 'behind';
-    return there.size > own.length ? 'ahead' : 'level';
+    const present = new Set(applied);
+    if (own.some((name) => !present.has(name))) return 'behind';
+    return present.size > own.length ? 'ahead' : 'level';
   };
 }
 
 /**
- * Rights on the database itself: neither a clone nor a restored dump carries them, so they are given at every start. And on what knex
- * made, which says whether the database fits the code.
+ * Privileges on the database itself: neither a clone nor a restored dump carries them, so they are granted at every start. And on knex's
+ * own table, from which the service reads whether the database matches the code.
  */
 const databaseGrants = `do $$ begin
   execute format('grant create, connect on database %I to portal_owner', current_database());
@@ -39,49 +41,59 @@ const databaseGrants = `do $$ begin
   grant select on public.knex_migrations to portal_service;
 end $$`;
 
+/** Compares the applied migrations and the release of the SQL functions with this code's: 'behind' when either is. */
+async function compareDatabase(knex: Knex, applied: readonly string[]): Promise<MigrationStatus> {
+  const status = (await readMigrationStatus())(applied);
+  const releasesAhead = (await appliedRelease(knex)) - (await currentRelease());
+  if (status === 'behind' || releasesAhead < 0) return 'behind';
+  return releasesAhead > 0 ? 'ahead' : status;
+}
+
 /**
- * Changes nothing: throws UnfitDatabase unless the database is in this version's state, so that a command never migrates a database that a
- * service of another version works on.
+ * Throws UnusableDatabase unless the database has exactly this version's migrations, and changes nothing. A command that calls it never
+ * migrates a database on which a service of another version is running.
  */
-export async function assertMigrated(address: Address): Promise<void> {
+export async function assertMigrated(address: DatabaseAddress): Promise<void> {
   const knex = openKnex(address, null, 1);
   try {
-    await checkServer(knex);
+    await assertSupportedServer(knex);
     const { rows } = await knex.raw<{ rows: { there: boolean }[] }>("select to_regclass('public.knex_migrations') is not null as there");
     const done = rows[0]?.there === true ? await knex('knex_migrations').pluck<string[]>('name') : [];
-    const standing = (await openStanding())(done);
-    if (standing === 'level') return;
-    if (done.length === 0) throw new UnfitDatabase('The database is empty: start the service first, or make an organization');
-    const other = standing === 'ahead' ? 'a newer' : 'an older';
-    throw new UnfitDatabase(
-      `The database was prepared by ${other} version of this service: run the command with the version that serves, or start this one first`,
+    if (done.length === 0)
+      throw new UnusableDatabase('The database is empty. Start the service first, or run the create-organization command.');
+    const status = await compareDatabase(knex, done);
+    if (status === 'level') return;
+    const other = status === 'ahead' ? 'a newer' : 'an older';
+    throw new UnusableDatabase(
+      `The database was migrated by ${other} version of this service. Run the command with the version that is deployed, or start this version first.`,
     );
   } catch (error) {
-    throw explainDatabase(error);
+    throw explainDatabaseError(error);
   } finally {
     await knex.destroy();
   }
 }
 
-/** Says how many migrations ran. Throws UnfitDatabase for a server that can't be used. */
-export async function migrate(address: Address): Promise<{ applied: number }> {
-  // A migration may last, but not for a server that says nothing any more.
-  const watch = watchSilence(poolConfig(address, null));
-  const knex = openKnex(address, null, 2, { stream: watch.openSocket });
+/** Returns how many migrations ran. Throws UnusableDatabase when the server can't be used (see `assertSupportedServer`). */
+export async function migrate(address: DatabaseAddress): Promise<{ applied: number }> {
+  // A migration may take long, but must not wait for a server that no longer responds.
+  const liveness = monitorDatabaseLiveness(poolConfig(address, null));
+  const knex = openKnex(address, null, 2, { stream: liveness.openSocket });
   try {
-    await checkServer(knex);
+    await assertSupportedServer(knex);
     return await knex.transaction(async (guard: Knex.Transaction) => {
       await guard.raw('select pg_advisory_xact_lock(?)', [migrationLock]);
-      // knex's own lock row errors instead of waiting and stays behind after a kill; the advisory lock does its work.
+      // knex's own lock row fails instead of waiting, and remains after a kill; the advisory lock replaces it.
       await knex.migrate.forceFreeMigrationsLock(migrations);
       const [, names] = (await knex.migrate.latest(migrations)) as [number, string[]];
+      await applyFunctions(guard);
       await knex.raw(databaseGrants);
       return { applied: names.length };
     });
   } catch (error) {
-    throw explainDatabase(error);
+    throw explainDatabaseError(error);
   } finally {
     await knex.destroy();
-    await watch.close();
+    await liveness.close();
   }
 }
